@@ -1,0 +1,75 @@
+"""Ten seeds of `augerino learn sprites`, each as a user would run it: does every one find the true extent?
+
+    python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [-- OPTIONS OF augerino learn]
+
+Runs that are finished already are not run again, so it can be interrupted. Writes summary.json into the folder.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def run_seed(folder: Path, seed: int, options: list[str]) -> dict:
+    """One run in a process of its own; its result.json with the wall time of the whole command."""
+    result = folder / "result.json"
+    if not result.exists():
+        words = ["learn", "--seed", str(seed), "--out", str(folder), *options]
+        if (folder / "config.json").exists():
+            words = ["learn", "--resume", str(folder)]
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "augerino", *words], check=True, stdout=subprocess.DEVNULL)
+        (folder / "wall.json").write_text(json.dumps(time.perf_counter() - began))
+    found = json.loads(result.read_text())
+    wall = json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None
+    return {"seed": seed, "bounds": found["bounds"], "accuracy": found["metrics"]["test_accuracy"], "wall_seconds": wall}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("runs/sprites-seeds"))
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--tolerance", type=float, default=0.1, help="relative error that counts as found")
+    arguments, options = parser.parse_known_args()
+    options = [word for word in options if word != "--"]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+
+    true = math.pi / 4
+    rows = []
+    for seed in range(arguments.seeds):
+        row = run_seed(arguments.out / f"seed-{seed}", seed, options)
+        row["relative_error"] = row["bounds"]["rotate"] / true - 1
+        rows.append(row)
+        others = "  ".join(f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate")
+        wall = f"{row['wall_seconds']:4.0f} s" if row["wall_seconds"] else "   -"
+        print(
+            f"seed {seed}  rotate ±{math.degrees(row['bounds']['rotate']):.1f}° ({row['relative_error']:+.1%})  "
+            f"accuracy {row['accuracy']:.3f}  {wall}  {others}",
+            flush=True,
+        )
+    rotations = [row["bounds"]["rotate"] for row in rows]
+    found = sum(abs(row["relative_error"]) <= arguments.tolerance for row in rows)
+    spread = statistics.stdev(rotations) if len(rotations) > 1 else 0.0
+    print(
+        f"\n{found} of {len(rows)} within {arguments.tolerance:.0%} of ±45°; "
+        f"mean ±{math.degrees(statistics.mean(rotations)):.1f}°, sd {math.degrees(spread):.1f}°"
+    )
+    summary = {
+        "command": " ".join(["python -m benchmarks.sprites_seeds", *options]),
+        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "true_extent": true,
+        "found": found,
+        "runs": rows,
+    }
+    (arguments.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Everything a fresh machine with Python and pip needs: `python3 dev.py demo`, `python3 dev.py test`, and a few more.
+
+Each command first makes sure of a virtual environment in .venv (once; again only when the requirements change).
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENT = HERE / ".venv"
+BIN = "Scripts" if os.name == "nt" else "bin"
+
+
+def run(*words: str | Path, cwd: Path = HERE, **variables: str) -> None:
+    """Runs a command and stops with its exit code where it fails."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | variables
+    done = subprocess.run([str(word) for word in words], cwd=cwd, env=environment, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def make_environment(folder: Path, *what: str) -> Path:
+    """A virtual environment with something installed under our constraints; returns its Python."""
+    python = folder / BIN / "python"
+    if not python.exists():
+        venv.create(folder, with_pip=True)
+    # Not compiling what may never be imported is most of the set-up time.
+    options = ("--quiet", "--disable-pip-version-check", "--no-compile", "-c", str(HERE / "constraints.txt"))
+    run(python, "-m", "pip", "install", *options, *what)
+    return python
+
+
+def set_up() -> Path:
+    """Our own environment, made or renewed where the requirements changed."""
+    requirements = (HERE / "pyproject.toml").read_bytes() + (HERE / "constraints.txt").read_bytes()
+    digest = hashlib.sha256(requirements).hexdigest()
+    stamp, python = ENVIRONMENT / "requirements.sha256", ENVIRONMENT / BIN / "python"
+    if not (python.exists() and stamp.exists() and stamp.read_text() == digest):
+        print("Setting up .venv (once) ...", flush=True)
+        make_environment(ENVIRONMENT, "-e", ".[dev]")
+        stamp.write_text(digest)
+    return python
+
+
+def demo(*options: str) -> None:
+    """Learn the symmetries of the embedded data (options as for `augerino learn`)."""
+    run(set_up(), "-m", "augerino", "learn", *options)
+
+
+def test(*options: str) -> None:
+    """Check style and types, then run the tests, one thread a worker (options as for pytest)."""
+    python = set_up()
+    run(python, "-m", "ruff", "check", ".")
+    run(python, "-m", "ruff", "format", "--check", ".")
+    run(python, "-m", "mypy")
+    run(python, "-m", "pytest", "-m", "not slow", "-n", str(os.cpu_count() or 1), *options, OMP_NUM_THREADS="1")
+
+
+def slow(*options: str) -> None:
+    """Run the slow tests."""
+    run(set_up(), "-m", "pytest", "-m", "slow", *options)
+
+
+def coverage(*options: str) -> None:
+    """Run the tests and print what they cover."""
+    test("--cov=augerino", "--cov-report=term-missing:skip-covered", *options)
+
+
+def wheel() -> None:
+    """Build the wheel, install it in a clean environment, and run the installed command outside the checkout."""
+    python = set_up()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run(python, "-m", "build", "--wheel", "--outdir", folder, HERE)
+        (built,) = folder.glob("*.whl")
+        make_environment(folder / "venv", str(built))
+        command = folder / "venv" / BIN / "augerino"
+        run(command, "--version", cwd=folder)
+        run(command, "learn", "sprites", "--epochs", "2", "--coordinates", "rotate", "--out", "run", cwd=folder)
+        if not (folder / "run" / "result.json").exists():
+            sys.exit("The installed command left no result.json.")
+
+
+def clean() -> None:
+    """Remove the environment."""
+    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+
+
+COMMANDS = {command.__name__: command for command in (demo, test, slow, coverage, wheel, clean)}
+
+
+def main() -> None:
+    """Runs the named command."""
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        listed = "\n".join(f"  {name:10} {command.__doc__}" for name, command in COMMANDS.items())
+        sys.exit(f"python3 dev.py COMMAND [OPTIONS]\n{listed}")
+    COMMANDS[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

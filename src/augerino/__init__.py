@@ -1,0 +1,88 @@
+"""augerino: learn the symmetries of your data.
+
+An implementation of Benton, Finzi, Izmailov and Wilson (2020), "Learning Invariances in Neural Networks".
+Names are loaded when first used, so that the command can print its help without importing torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from augerino import data as data
+    from augerino import diagnostics as diagnostics
+    from augerino import lie as lie
+    from augerino import nets as nets
+    from augerino import plots as plots
+    from augerino import testing as testing
+    from augerino import transforms as transforms
+    from augerino import tree as tree
+    from augerino.augmentation import Augmentation as Augmentation
+    from augerino.augmentation import Chain as Chain
+    from augerino.augmentation import Element as Element
+    from augerino.distributions import Bernoulli as Bernoulli
+    from augerino.distributions import Gaussian as Gaussian
+    from augerino.distributions import Interval as Interval
+    from augerino.distributions import LearnedDistribution as LearnedDistribution
+    from augerino.distributions import Uniform as Uniform
+    from augerino.errors import InputError as InputError
+    from augerino.errors import NonFiniteLoss as NonFiniteLoss
+    from augerino.learn import Learned as Learned
+    from augerino.learn import learn as learn
+    from augerino.models import Average as Average
+    from augerino.models import EquivariantModel as EquivariantModel
+    from augerino.models import InvariantModel as InvariantModel
+    from augerino.models import mean as mean
+    from augerino.models import mean_log_prob as mean_log_prob
+    from augerino.models import mean_prob as mean_prob
+    from augerino.objective import Objective as Objective
+    from augerino.objective import Terms as Terms
+    from augerino.policy import Policy as Policy
+    from augerino.recipe import Recipe as Recipe
+    from augerino.regularizers import LogVolume as LogVolume
+    from augerino.regularizers import NegativeL2 as NegativeL2
+    from augerino.regularizers import NegativeNorm as NegativeNorm
+    from augerino.training import Epoch as Epoch
+    from augerino.training import History as History
+    from augerino.training import fit as fit
+    from augerino.training import param_groups as param_groups
+    from augerino.training import train as train
+    from augerino.transforms import Affine2d as Affine2d
+    from augerino.transforms import Brightness as Brightness
+    from augerino.transforms import Contrast as Contrast
+    from augerino.transforms import Flip as Flip
+    from augerino.transforms import LieTransform as LieTransform
+    from augerino.transforms import On as On
+    from augerino.transforms import Transform as Transform
+
+_MODULES = ("data", "diagnostics", "lie", "nets", "plots", "testing", "transforms", "tree")
+_HOMES = {
+    "augmentation": ("Augmentation", "Chain", "Element"),
+    "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),
+    "errors": ("InputError", "NonFiniteLoss"),
+    "learn": ("Learned", "learn"),
+    "models": ("Average", "EquivariantModel", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
+    "objective": ("Objective", "Terms"),
+    "policy": ("Policy",),
+    "recipe": ("Recipe",),
+    "regularizers": ("LogVolume", "NegativeL2", "NegativeNorm"),
+    "training": ("Epoch", "History", "fit", "param_groups", "train"),
+    "transforms": ("Affine2d", "Brightness", "Contrast", "Flip", "LieTransform", "On", "Transform"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [*_HOME_OF, *_MODULES]  # noqa: PLE0604 (listed above)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(f"augerino.{_HOME_OF[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"augerino.{name}")
+    else:
+        raise AttributeError(f"module 'augerino' has no attribute '{name}'")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

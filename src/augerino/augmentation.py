@@ -1,0 +1,112 @@
+"""Where a transform and a distribution meet: `Augmentation` draws an `Element` g, which acts on data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augerino import tree
+from augerino.distributions import LearnedDistribution, Product
+from augerino.errors import InputError
+from augerino.transforms import Compose, Transform
+
+
+@dataclass(frozen=True)
+class Element:
+    """One drawn group element per item of a batch: `g(x)` acts, `g.inv(y)` undoes, `g.on(action)` acts elsewhere."""
+
+    transform: Transform
+    t: Tensor  # (B, k)
+
+    def __call__(self, x: Any) -> Any:
+        return self.transform(x, self.t)
+
+    def inv(self, y: Any) -> Any:
+        """g^-1 y."""
+        return self.transform.inverse(y, self.t)
+
+    def coverage(self, y: Tensor) -> Tensor | None:
+        """How much of each entry of `inv(y)` was seen, in 0..1; None means everything was."""
+        return self.transform.coverage(y, self.t)
+
+    def on(self, action: Transform) -> "Element":
+        """The same element acting in another way, for outputs that transform otherwise than inputs."""
+        return Element(action, self.t)
+
+
+class Augmentation(nn.Module):
+    """A transform whose coordinates are drawn from a learned distribution.
+
+    Args:
+        transform: what can be done.
+        distribution: how far, how often; it must have as many coordinates as the transform.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> print(Augmentation(Affine2d("rotate"), Uniform([0.7854])))
+        Affine2d: rotate ±45.0°
+    """
+
+    def __init__(self, transform: Transform, distribution: LearnedDistribution) -> None:
+        super().__init__()
+        if len(transform.names) != distribution.size:
+            names, kind = transform.names, type(transform).__name__
+            listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
+            raise InputError(
+                f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {distribution.size}. Choose "
+                f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
+            )
+        self.transform, self.distribution = transform, distribution
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.transform.names
+
+    @property
+    def limits(self) -> Tensor:
+        """Where each coordinate wraps or degenerates, (k,); Inf where it never does."""
+        like = self.distribution.spread
+        return torch.tensor(self.transform.limits or [torch.inf] * like.numel(), dtype=like.dtype, device=like.device)
+
+    def sample(self, n: int, generator: Generator | None = None) -> Element:
+        """Draws one element per item: t ~ mu_theta, (n, k)."""
+        with torch.autocast(self.distribution.spread.device.type, enabled=False):
+            return Element(self.transform, self.distribution.rsample(n, generator))
+
+    def forward(self, x: Any) -> Any:
+        """Moves every item of a batch by an element of its own."""
+        return self.sample(tree.batch_size(x))(x)
+
+    def spread(self) -> dict[str, Tensor]:
+        """How far each coordinate reaches now, by name, in the coordinate's own unit."""
+        return dict(zip(self.names, self.distribution.spread.unbind(), strict=True))
+
+    def bounds(self) -> dict[str, float]:
+        """`spread` as plain numbers."""
+        return dict(zip(self.names, self.distribution.spread.detach().tolist(), strict=True))
+
+    def describe(self) -> dict[str, str]:
+        """How far each coordinate reaches, by name, in human units."""
+        return {name: self.transform.describe(name, value) for name, value in self.bounds().items()}
+
+    def __str__(self) -> str:
+        kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]
+        return f"{' + '.join(kinds)}: " + ", ".join(f"{name} {extent}" for name, extent in self.describe().items())
+
+
+class Chain(Augmentation):
+    """Several augmentations in order, independent of each other; the inverse runs backwards.
+
+    Example:
+        >>> from augerino import Affine2d, Brightness, Uniform
+        >>> spatial = Augmentation(Affine2d("rotate"), Uniform([0.5]))
+        >>> color = Augmentation(Brightness(), Uniform([0.1]))
+        >>> print(Chain(spatial, color))
+        Affine2d + Brightness: rotate ±28.6°, brightness ±10.0 % of full intensity
+    """
+
+    def __init__(self, *augmentations: Augmentation) -> None:
+        if not augmentations:
+            raise InputError("A chain needs at least one augmentation.")
+        super().__init__(Compose([a.transform for a in augmentations]), Product([a.distribution for a in augmentations]))

@@ -1,0 +1,38 @@
+"""The command: parses and calls. Torch is imported only once there is work to do."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from augerino.errors import InputError, NonFiniteLoss
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command and returns its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words in (["--version"], ["-V"]):
+        sys.stdout.write(f"augerino {version('augerino')}\n")
+        return 0
+    import tyro
+
+    from augerino.commands.options import LearnOptions
+
+    options = tyro.extras.subcommand_cli_from_dict(
+        {"learn": LearnOptions},
+        prog="augerino",
+        description="Learn the symmetries of your data. Start with: augerino learn",
+        args=words or ["--help"],
+    )
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads sleep: a busy machine costs 2x, not 20x
+    try:
+        from augerino.commands import learn
+
+        return learn.run(options, words)
+    except (InputError, NonFiniteLoss) as error:
+        sys.stderr.write(f"augerino: {error}\n")
+        return 2 if isinstance(error, InputError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Data: the embedded sprites, and arrays of the user."""

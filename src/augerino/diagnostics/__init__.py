@@ -1,0 +1,7 @@
+"""Measurements of models and of what was learned: functions that return small dataclasses, and never draw or print."""
+
+from augerino.diagnostics.evaluation import Evaluation, evaluate
+from augerino.diagnostics.orbit import Orbit, orbit
+from augerino.diagnostics.verdict import Verdict, verdicts
+
+__all__ = ["Evaluation", "Orbit", "Verdict", "evaluate", "orbit", "verdicts"]

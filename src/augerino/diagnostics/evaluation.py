@@ -1,0 +1,48 @@
+"""How good a model is on data it has not seen."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from augerino import tree
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients, and back to what it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Mean loss over a dataset and, for classes, the share of right answers."""
+
+    loss: float
+    accuracy: float | None
+    items: int
+
+
+def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]) -> Evaluation:
+    """Evaluates a model over a loader of (input, target) batches, in evaluation mode; the model's mode is put back."""
+    where = next(model.parameters()).device
+    items, total, right, classes = 0, 0.0, 0, False
+    with evaluation_mode(model):
+        for batch in loader:
+            x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
+            prediction = model(x)
+            count = tree.batch_size(y)
+            items, total = items + count, total + count * float(loss(prediction, y))
+            classes = isinstance(y, Tensor) and not y.is_floating_point() and y.dim() == 1
+            if classes:
+                right += int((prediction.argmax(dim=1) == y).sum())
+    return Evaluation(total / max(items, 1), right / max(items, 1) if classes else None, items)

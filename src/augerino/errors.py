@@ -1,0 +1,9 @@
+"""The errors that are the caller's to mend. The command line shows them as one sentence; anything else is a bug of ours."""
+
+
+class InputError(ValueError):
+    """Something given cannot be used: the message says what was expected, what came, and what to do."""
+
+
+class NonFiniteLoss(ArithmeticError):
+    """Training met a loss or a weight that is not a number, and stopped before it could spoil anything."""

@@ -1,0 +1,44 @@
+"""Files that are whole or not there: write beside, flush to disk, rename."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from augerino.errors import InputError
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Replaces a file in one step: a reader, or a crash at any moment, meets the old content or the new, never a part."""
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(beside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"Cannot write {path}: {error.strerror or error}. What was there before is unchanged.") from error
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the rename itself outlives a power cut
+        finally:
+            os.close(folder)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Writes a value as indented JSON, atomically."""
+    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    """Reads a JSON file, or says in one sentence why that did not work."""
+    try:
+        return json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise InputError(f"Cannot read the {what} {path}: {error.strerror or error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not a readable {what}: {error}. Restore it from a copy or make it anew.") from error

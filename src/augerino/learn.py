@@ -1,0 +1,173 @@
+"""The one-call front door: data in, learned symmetries out. Wiring only."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from augerino import models
+from augerino.augmentation import Augmentation
+from augerino.data import arrays
+from augerino.data.arrays import Batches, Task
+from augerino.diagnostics import Evaluation, Verdict, evaluate, verdicts
+from augerino.distributions import Uniform
+from augerino.errors import InputError
+from augerino.nets.small import SmallCNN
+from augerino.objective import Objective
+from augerino.policy import Policy
+from augerino.recipe import Recipe
+from augerino.training import Epoch, History, param_groups, train
+from augerino.transforms import Affine2d
+
+_LOSSES: dict[Task, tuple[Callable[[Any, Any], Tensor], models.Average]] = {
+    "classification": (F.nll_loss, models.mean_log_prob),
+    "regression": (F.mse_loss, models.mean),
+}
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What `learn` found: the averaged model, its augmentation, and how it got there."""
+
+    model: models.InvariantModel
+    objective: Objective
+    history: History
+    start: dict[str, float]
+    task: Task
+
+    @property
+    def augmentation(self) -> Augmentation:
+        return self.model.augmentation
+
+    @property
+    def policy(self) -> Policy:
+        return Policy.of(self.augmentation)
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        return self.augmentation.bounds()
+
+    def verdicts(self, true: dict[str, float] | None = None) -> list[Verdict]:
+        return verdicts(self.augmentation, self.start, true)
+
+    def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
+        """Loss and accuracy on other data, given as to `learn`."""
+        loader, _ = _loader(data, batch_size, shuffle=False)
+        return evaluate(self.model, self.objective.loss, loader)
+
+    def __str__(self) -> str:
+        return "\n".join(verdict.sentence for verdict in self.verdicts())
+
+
+def learn(
+    net: nn.Module | None,
+    data: Any,
+    *,
+    augmentation: Augmentation | None = None,
+    recipe: Recipe | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    on_step: Callable[[int, int, float], None] | None = None,
+    **changes: Any,
+) -> Learned:
+    """Trains a network behind a learned augmentation and returns both.
+
+    Args:
+        net: any network from a batch of inputs to class scores or values; None builds a small CNN that suits the data.
+        data: a pair of tensors or arrays (inputs, targets), a `Dataset` of such pairs, or a `DataLoader`.
+            Integer targets make a classification, floating ones a regression.
+        augmentation: what to learn; by default `Affine2d` with the recipe's coordinates, all starting at its `start`.
+        recipe: the settings; `Recipe()` by default.
+        checkpoint, resume: as in `train`.
+        on_epoch, on_step: called with each record, and with epoch, step and loss.
+        changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
+
+    Example:
+        >>> from augerino.data.sprites import sprites
+        >>> data = sprites(64)
+        >>> learned = learn(None, (data.x, data.y), coordinates=("rotate",), epochs=1)
+        >>> sorted(learned.bounds)
+        ['rotate']
+    """
+    recipe = (recipe or Recipe()).but(**changes)
+    if augmentation is None:
+        affine = Affine2d(*recipe.coordinates)
+        augmentation = Augmentation(affine, Uniform.named(affine.names, start=recipe.start))
+    start = augmentation.bounds()
+    with _seeded(recipe.seed):
+        loader, sample = _loader(data, recipe.batch_size, shuffle=True)
+        task = _task(sample[1])
+        net = _small_net(loader, sample, task, recipe.width) if net is None else net
+        loss, average = _LOSSES[task]
+        model = models.InvariantModel(
+            net, augmentation, train_copies=recipe.train_copies, test_copies=recipe.copies, average=average
+        ).to(_device(recipe.device))
+        objective = Objective(loss, augmentation, weight=recipe.weight)
+        groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
+        optimizer = torch.optim.Adam(groups, lr=recipe.lr)
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=recipe.epochs * len(loader))
+        history = History()
+        options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
+        for record in train(model, objective, loader, optimizer, epochs=recipe.epochs, scheduler=scheduler, **options):
+            history.epochs.append(record)
+            if on_epoch is not None:
+                on_epoch(record)
+    return Learned(model.eval(), objective, history, start, task)
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Runs on a seed of its own and leaves torch's global generator as it was."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def _device(name: str) -> torch.device:
+    try:
+        return torch.zeros(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"The device '{name}' cannot be used here: {str(error).splitlines()[0]}") from error
+
+
+def _loader(data: Any, batch_size: int, *, shuffle: bool) -> tuple[Any, tuple[Any, Any]]:
+    """A loader for whatever data came, and its first batch (or, in memory, all of it)."""
+    if isinstance(data, list | tuple) and len(data) == 2:
+        x, y, _ = arrays.check(*data)
+        return Batches(x, y, batch_size, shuffle=shuffle), (x, y)
+    if isinstance(data, DataLoader):
+        loader: DataLoader[Any] = data
+    elif isinstance(data, Dataset):
+        if len(data) == 0:  # type: ignore[arg-type]
+            raise InputError("The dataset is empty.")
+        loader = DataLoader(data, batch_size, shuffle=shuffle)
+    else:
+        raise InputError(f"data must be a pair (inputs, targets), a Dataset or a DataLoader, but is a {type(data).__name__}.")
+    with torch.random.fork_rng():
+        batch = next(iter(loader), None)
+    if not isinstance(batch, list | tuple) or len(batch) != 2 or not isinstance(batch[1], Tensor):
+        raise InputError("The data must yield (input, target) pairs of tensors, and at least one of them.")
+    return loader, (batch[0], batch[1])
+
+
+def _task(y: Tensor) -> Task:
+    return "regression" if y.is_floating_point() else "classification"
+
+
+def _small_net(loader: Any, sample: tuple[Any, Tensor], task: Task, width: int) -> nn.Module:
+    x, y = sample
+    if not isinstance(x, Tensor) or x.dim() != 4:
+        got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
+        raise InputError(f"A network is built for images (N, C, H, W) only, but the inputs are {got}: pass a net of your own.")
+    if task == "regression":
+        outputs = y[0].numel()
+    else:
+        outputs = 1 + max(int(labels.max()) for _, labels in ([sample] if isinstance(loader, Batches) else loader))
+    return SmallCNN(x.shape[1], outputs, width)

@@ -1,0 +1,183 @@
+"""A network averaged over an augmentation: the paper's two equations.
+
+invariant     f_bar(x) = E_g        f(g x)
+equivariant   f_eq(x)  = E_g  g^-1  f(g x)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from augerino import tree
+from augerino.augmentation import Augmentation, Element
+from augerino.errors import InputError
+from augerino.transforms import Transform
+
+
+@dataclass(frozen=True)
+class Average:
+    """How the predictions of several copies become one: `after(mean(before(y)))`.
+
+    The output is of the same kind for any number of copies, in training and in evaluation. Calling the rule averages
+    stacked copies.   y: (n, B, ...) -> (B, ...)
+    """
+
+    name: str
+    before: Callable[[Tensor], Tensor]
+    after: Callable[[Tensor], Tensor]
+
+    def __call__(self, y: Tensor) -> Tensor:
+        stacked = self.before(y.flatten(0, 1)).unflatten(0, y.shape[:2])
+        return self.after(stacked.mean(0))
+
+
+def _same(y: Tensor) -> Tensor:
+    return y
+
+
+def _log_prob(y: Tensor) -> Tensor:
+    return y.float().log_softmax(dim=1) if y.dtype in (torch.bfloat16, torch.float16) else y.log_softmax(dim=1)
+
+
+def _prob(y: Tensor) -> Tensor:
+    return _log_prob(y).exp()
+
+
+def _log(p: Tensor) -> Tensor:
+    return p.clamp_min(torch.finfo(p.dtype).tiny).log()
+
+
+#: The mean of the outputs themselves, for regression.
+mean = Average("mean", _same, _same)
+#: Class scores (B, classes, ...) to the mean of log-probabilities, for `F.nll_loss`: the paper's Eq. 2, where the loss of the
+#: mean is the mean of the losses. Not renormalised: a copy that is certain of another class keeps its veto.
+mean_log_prob = Average("mean_log_prob", _log_prob, _same)
+#: Class scores to the log of the mean probability, for `F.nll_loss`: an ensemble's vote.
+mean_prob = Average("mean_prob", _prob, _log)
+
+
+class InvariantModel(nn.Module):
+    r"""The augmentation-averaged model \(\bar f(x) = E_{g \sim \mu_\theta} f(g x)\) (Benton et al. 2020, Eq. 1).
+
+    Args:
+        net: any network; it sees a batch of moved inputs and returns one tensor (B, ...).
+        augmentation: draws g.
+        train_copies: how many g per input in training; 1 trains the expectation exactly for log-probabilities.
+        test_copies: how many in evaluation.
+        average: `mean`, `mean_log_prob` or `mean_prob`.
+        chunk: at most this many inputs run through the net at once; bounds memory in evaluation, changes no result there.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> net = nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+        >>> model = InvariantModel(net, Augmentation(Affine2d("rotate"), Uniform([0.5])), average=mean_log_prob)
+        >>> model(torch.rand(5, 1, 8, 8)).shape
+        torch.Size([5, 3])
+    """
+
+    def __init__(
+        self,
+        net: nn.Module,
+        augmentation: Augmentation,
+        *,
+        train_copies: int = 1,
+        test_copies: int = 4,
+        average: Average = mean,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__()
+        for name, value in (("train_copies", train_copies), ("test_copies", test_copies), ("chunk", chunk)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, but got {value}.")
+        self.net, self.augmentation, self.average = net, augmentation, average
+        self.train_copies, self.test_copies, self.chunk = train_copies, test_copies, chunk
+
+    def forward(self, x: Any) -> Tensor:
+        batch = tree.batch_size(x)
+        count = batch * (self.train_copies if self.training else self.test_copies)
+        g = self.augmentation.sample(count)
+        size = self.chunk or count
+        if size >= count:
+            y, weight = self._predict(tree.repeat(x, count // batch), g)
+            total = _sum_copies(y if weight is None else y * weight, batch)
+            seen = count // batch if weight is None else _sum_copies(weight, batch)
+        else:
+            total, seen = self._predict_in_chunks(x, g, batch, size)
+        if isinstance(seen, Tensor):
+            return self.average.after(self._fill_unseen(total, seen, x))
+        return self.average.after(total / seen)
+
+    def _predict(self, x: Any, g: Element) -> tuple[Tensor, Tensor | None]:
+        """One prediction per copy, brought back to the frame of its input, and how much of it was seen."""
+        y = self.net(g(x))
+        if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != g.t.shape[0]:
+            got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            raise InputError(f"The network must return one tensor with {g.t.shape[0]} rows, one per input, but returned {got}.")
+        return self._bring_back(self.average.before(y), g)
+
+    def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
+        return y, None
+
+    def _predict_in_chunks(self, x: Any, g: Element, batch: int, size: int) -> tuple[Tensor, Tensor | int]:
+        total: Tensor | None = None
+        seen: Tensor | int = 0
+        for start in range(0, g.t.shape[0], size):
+            part = Element(g.transform, g.t[start : start + size])
+            items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
+            y, weight = self._predict(tree.map(lambda leaf: leaf[items], x), part)  # noqa: B023 (used at once)
+            y = y if weight is None else y * weight
+            total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
+            if weight is None:
+                seen = g.t.shape[0] // batch
+            else:
+                before = weight.new_zeros(batch, *weight.shape[1:]) if isinstance(seen, int) else seen
+                seen = before.index_add(0, items, weight)
+        assert total is not None
+        return total, seen
+
+    def _fill_unseen(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
+        """The weighted mean; what no copy saw keeps the prediction for the input as it is."""
+        nowhere = seen < 1e-6
+        y = total / seen.clamp_min(1e-6)
+        return torch.where(nowhere, self.average.before(self.net(x)), y) if nowhere.any() else y
+
+    def extra_repr(self) -> str:
+        return f"train_copies={self.train_copies}, test_copies={self.test_copies}, average={self.average.name}"
+
+
+def _sum_copies(y: Tensor, batch: int) -> Tensor:
+    return y if y.shape[0] == batch else y.unflatten(0, (-1, batch)).sum(0)
+
+
+class EquivariantModel(InvariantModel):
+    r"""The model \(f_{eq}(x) = E_{g \sim \mu_\theta}\, g^{-1} f(g x)\) (Benton et al. 2020, Section 3.1).
+
+    What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage; a place
+    that no copy saw keeps the prediction of the bare network.
+
+    Args:
+        action: how g acts on outputs; the augmentation's own transform by default.
+        (the rest as in `InvariantModel`)
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> model = EquivariantModel(nn.Identity(), Augmentation(Affine2d("rotate"), Uniform([0.5])), test_copies=8)
+        >>> model.eval()(torch.ones(1, 1, 8, 8)).shape
+        torch.Size([1, 1, 8, 8])
+    """
+
+    def __init__(self, net: nn.Module, augmentation: Augmentation, *, action: Transform | None = None, **options: Any) -> None:
+        super().__init__(net, augmentation, **options)
+        self.action = augmentation.transform if action is None else action
+        if self.action.names != augmentation.names:
+            raise InputError(
+                f"The action's coordinates ({', '.join(self.action.names)}) must be those of the augmentation "
+                f"({', '.join(augmentation.names)}), in the same order."
+            )
+
+    def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
+        h = g.on(self.action)
+        return h.inv(y), h.coverage(y)

@@ -1,0 +1,131 @@
+"""A learned augmentation as data: versioned JSON that a person can read and a program can turn back, bit for bit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from augerino import distributions, files, transforms
+from augerino.augmentation import Augmentation
+from augerino.errors import InputError
+
+VERSION = 1
+
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+KINDS: dict[str, type[nn.Module]] = {
+    kind.__name__: kind
+    for kind in (
+        *(transforms.Affine2d, transforms.Brightness, transforms.Contrast, transforms.Flip, transforms.On, transforms.Compose),
+        *(distributions.Uniform, distributions.Interval, distributions.Gaussian, distributions.Bernoulli, distributions.Product),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """An augmentation as plain data.
+
+    `settings` hold real units for people and other programs; `parameters` hold the raw values that make the round trip
+    exact. Where somebody has changed only one of the two, loading says so instead of guessing.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> policy = Policy.of(Augmentation(Affine2d("rotate"), Uniform([0.7854])))
+        >>> print(policy.augmentation())
+        Affine2d: rotate ±45.0°
+    """
+
+    data: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, augmentation: Augmentation) -> "Policy":
+        """The policy of an augmentation as it is now."""
+        return cls(
+            {
+                "format": "augerino-policy",
+                "version": VERSION,
+                "summary": augmentation.describe(),
+                "transform": _encode(augmentation.transform),
+                "distribution": _encode(augmentation.distribution),
+            }
+        )
+
+    def augmentation(self, kinds: Mapping[str, type[nn.Module]] | None = None) -> Augmentation:
+        """Builds the augmentation anew; `kinds` names transforms and distributions of your own."""
+        known = {**KINDS, **(kinds or {})}
+        try:
+            return Augmentation(_decode(self.data["transform"], known), _decode(self.data["distribution"], known))
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError) as error:
+            raise InputError(f"The policy is damaged ({error!r}). Restore it from a copy or learn it again.") from error
+
+    def save(self, path: str | Path) -> None:
+        """Writes JSON, atomically."""
+        files.write_json(path, self.data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Policy":
+        """Reads a policy; a file that is none, or is newer than this version, is refused in one sentence."""
+        data = files.read_json(path, "policy")
+        if not isinstance(data, dict) or data.get("format") != "augerino-policy":
+            raise InputError(f"{path} is JSON, but not a policy of augerino.")
+        if data.get("version") != VERSION:
+            raise InputError(
+                f"{path} is a policy of version {data.get('version')}, "
+                f"but this augerino reads version {VERSION}: update augerino."
+            )
+        policy = cls(data)
+        if _kinds_in(data) <= KINDS.keys():  # others are checked when `augmentation` is told what they are
+            policy.augmentation()
+        return policy
+
+
+def _kinds_in(data: Any) -> set[str]:
+    if isinstance(data, list):
+        return set().union(*(_kinds_in(item) for item in data))
+    if not isinstance(data, Mapping):
+        return set()
+    own = {str(data["kind"])} if "kind" in data else set()
+    return own.union(*(_kinds_in(item) for item in data.values()))
+
+
+def _encode(module: Any) -> Any:
+    if isinstance(module, list):
+        return [_encode(item) for item in module]
+    if not isinstance(module, nn.Module):
+        return module
+    settings: dict[str, Any] = module.settings()  # type: ignore[operator]
+    data = {"kind": type(module).__name__, "settings": {key: _encode(value) for key, value in settings.items()}}
+    own = dict(module.named_parameters(recurse=False))
+    if own:
+        data["dtype"] = str(next(iter(own.values())).dtype).removeprefix("torch.")
+        data["parameters"] = {name: value.detach().cpu().double().tolist() for name, value in own.items()}
+    return data
+
+
+def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
+    if isinstance(data, list):
+        return [_decode(item, known) for item in data]
+    if not isinstance(data, Mapping):
+        return data
+    kind, settings = data["kind"], {key: _decode(value, known) for key, value in data["settings"].items()}
+    if kind not in known:
+        raise InputError(f"The policy holds a {kind}, which is not built in: pass kinds={{'{kind}': {kind}}} to augmentation().")
+    module = known[kind](*settings.pop("names", ()), **settings)
+    if "dtype" in data:
+        module.to(_DTYPES[data["dtype"]])
+    for name, values in data.get("parameters", {}).items():
+        exact = torch.tensor(values, dtype=torch.float64)
+        parameter = module.get_parameter(name)
+        if not torch.allclose(parameter.detach().double(), exact, rtol=1e-5, atol=1e-5):
+            raise InputError(
+                f"The policy's {kind} says one thing in 'settings' and another in 'parameters' ({name}). "
+                "To use edited settings, delete its 'parameters'."
+            )
+        parameter.data.copy_(exact)
+    return module

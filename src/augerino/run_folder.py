@@ -1,0 +1,90 @@
+"""A run on disk: one folder, a few small files, never overwritten."""
+
+import datetime
+import itertools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augerino import files
+from augerino.errors import InputError
+from augerino.policy import Policy
+from augerino.training import History
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The files of a run: config, history, policy and result as JSON, the checkpoint, and figures."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, out: str | Path | None, name: str) -> "RunFolder":
+        """A new folder: `out`, which must not hold anything yet, or a fresh one under runs/."""
+        try:
+            if out is None:
+                return cls(_fresh(Path("runs"), name))
+            path = Path(out)
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise InputError(
+                    f"{path} exists already and nothing is overwritten: choose another --out, "
+                    f"or go on with an interrupted run by --resume {path}."
+                )
+            path.mkdir(parents=True, exist_ok=True)
+            return cls(path)
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"Cannot make the run folder {out or 'runs'}: {reason}. Choose another --out.") from error
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """An existing run."""
+        folder = cls(Path(path))
+        if not folder.config_file.is_file():
+            raise InputError(f"{path} is not a run folder: it has no config.json.")
+        return folder
+
+    @property
+    def config_file(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint.safetensors"
+
+    @property
+    def finished(self) -> bool:
+        return (self.path / "result.json").exists()
+
+    @property
+    def figures(self) -> Path:
+        (self.path / "figures").mkdir(exist_ok=True)
+        return self.path / "figures"
+
+    def write_config(self, config: dict[str, Any]) -> None:
+        files.write_json(self.config_file, config)
+
+    def read_config(self) -> dict[str, Any]:
+        config = files.read_json(self.config_file, "run configuration")
+        if not isinstance(config, dict):
+            raise InputError(f"{self.config_file} is not a run configuration.")
+        return config
+
+    def write_results(self, history: History, policy: Policy, result: dict[str, Any]) -> None:
+        """Writes what was learned; result.json comes last and marks the run as finished."""
+        files.write_json(self.path / "history.json", history.to_json())
+        policy.save(self.path / "policy.json")
+        files.write_json(self.path / "result.json", result)
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    parent.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    for suffix in itertools.count(1):
+        path = parent / (f"{name}-{stamp}" if suffix == 1 else f"{name}-{stamp}-{suffix}")
+        try:
+            path.mkdir()
+            return path
+        except FileExistsError:
+            continue
+    raise AssertionError("unreachable")

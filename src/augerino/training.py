@@ -1,0 +1,270 @@
+"""The training loop, its records and its checkpoints. A loop, not a framework."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from augerino import checkpoint as checkpoints
+from augerino import rng, tree
+from augerino.augmentation import Augmentation
+from augerino.distributions import LearnedDistribution
+from augerino.errors import InputError, NonFiniteLoss
+from augerino.objective import Objective
+
+Precision = Literal["auto", "float32", "bf16"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass over the data came to: means over its items, and where it left the spreads."""
+
+    epoch: int  # counted from 1
+    loss: float
+    penalty: float
+    total: float
+    spread: dict[str, float]
+    lr: float
+    seconds: float
+
+
+@dataclass
+class History:
+    """The records of a whole training."""
+
+    epochs: list[Epoch] = field(default_factory=list)
+
+    def curve(self, name: str) -> list[float]:
+        """One number per epoch: 'loss', 'penalty', 'total', 'lr', 'seconds', or a coordinate's spread by its name."""
+        return [record.spread[name] if name in record.spread else getattr(record, name) for record in self.epochs]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [asdict(record) for record in self.epochs]
+
+    @classmethod
+    def from_json(cls, records: Iterable[dict[str, Any]]) -> "History":
+        return cls([Epoch(**record) for record in records])
+
+
+def param_groups(model: nn.Module, *, weight_decay: float = 0.0, augmentation_lr: float | None = None) -> list[dict[str, Any]]:
+    """Optimizer groups: the network's weights with weight decay, theta without, and with a learning rate of its own if given.
+
+    Example:
+        >>> from augerino import Affine2d, InvariantModel, Uniform
+        >>> model = InvariantModel(nn.Linear(4, 2), Augmentation(Affine2d("rotate"), Uniform([0.1])))
+        >>> [len(group["params"]) for group in param_groups(model, weight_decay=1e-4)]
+        [2, 1]
+    """
+    distributions = [module for module in model.modules() if isinstance(module, LearnedDistribution)]
+    theta = {id(p): p for module in distributions for p in module.parameters() if p.requires_grad}
+    weights = [p for p in model.parameters() if p.requires_grad and id(p) not in theta]
+    groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": weight_decay}] if weights else []
+    if theta:
+        rate = {} if augmentation_lr is None else {"lr": augmentation_lr}
+        groups.append({"params": list(theta.values()), "weight_decay": 0.0, **rate})
+    return groups
+
+
+def choose_precision(precision: Precision, device: torch.device) -> Literal["float32", "bf16"]:
+    """bf16 where the hardware multiplies it natively (there it trains more than twice as fast), float32 elsewhere."""
+    if precision not in ("auto", "float32", "bf16"):
+        raise InputError(f"precision is one of auto, float32, bf16, but got '{precision}'.")
+    if precision != "auto":
+        return precision
+    if device.type == "cuda":
+        return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    native = device.type == "cpu" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
+    return "bf16" if native else "float32"
+
+
+def train(
+    model: nn.Module,
+    objective: Objective,
+    loader: Iterable[Any],
+    optimizer: torch.optim.Optimizer,
+    *,
+    epochs: int,
+    scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
+    device: torch.device | str | None = None,
+    precision: Precision = "float32",
+    checkpoint: str | Path | None = None,
+    save_every: int | None = None,
+    resume: bool = False,
+    on_step: Callable[[int, int, float], None] | None = None,
+) -> Iterator[Epoch]:
+    """Trains, and yields one record per epoch.
+
+    With `resume`, the records before the interruption come first, from the checkpoint, and training goes on behind
+    them: on a CPU, weights, theta and records end up the same bits as if nothing had happened.
+
+    Args:
+        model: any module; usually an `InvariantModel` or `EquivariantModel`.
+        objective: loss and penalty of a prediction.
+        loader: yields (input, target) batches; iterated once per epoch.
+        optimizer: over `param_groups(model)`.
+        epochs: passes over the loader, in all.
+        scheduler: stepped after every optimizer step.
+        device: where batches are moved; by default where the model's parameters are.
+        precision: "float32"; "bf16" for autocast and channels_last; "auto" for whichever is faster on this hardware.
+        checkpoint: a file written after every epoch, atomically.
+        save_every: also write it after every so many steps of an epoch.
+        resume: go on from `checkpoint`; without it an existing file is never overwritten.
+        on_step: called with epoch, step (both from 1) and loss.
+    """
+    if epochs < 1:
+        raise InputError(f"epochs must be at least 1, but got {epochs}.")
+    if save_every is not None and save_every < 1:
+        raise InputError(f"save_every must be at least 1, but got {save_every}.")
+    path = None if checkpoint is None else Path(checkpoint)
+    if resume and path is None:
+        raise InputError("resume needs the checkpoint to go on from: pass checkpoint=PATH.")
+    if path is not None and path.exists() and not resume:
+        raise InputError(f"{path} exists already: pass resume=True to go on from it, or choose another file.")
+    where = torch.device(device) if device is not None else next(model.parameters()).device
+    kind = choose_precision(precision, where)
+    if kind == "bf16":
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    state = _State(model, optimizer, scheduler, loader)
+    if resume and path is not None:
+        state.load(path)
+    yield from list(state.records)
+    model.train()
+    for epoch in range(len(state.records) + 1, epochs + 1):
+        started = time.perf_counter() - state.seconds
+        state.begin_epoch()
+        for step, batch in enumerate(state.batches(), start=state.step + 1):
+            x, y = _pair(batch, where)
+            with torch.autocast(where.type, torch.bfloat16, enabled=kind == "bf16"):
+                terms = objective(model(x), y)
+            loss = float(terms.loss.detach())
+            if not math.isfinite(loss + float(terms.penalty.detach())):
+                raise NonFiniteLoss(_non_finite(f"the loss became {loss}", epoch, step, objective.augmentation, path))
+            optimizer.zero_grad()
+            terms.total.backward()
+            optimizer.step()
+            if scheduler is not None:
+                scheduler.step()
+            state.add(tree.batch_size(y), loss, float(terms.penalty.detach()))
+            if on_step is not None:
+                on_step(epoch, step, loss)
+            if path is not None and save_every is not None and step % save_every == 0:
+                state.seconds = time.perf_counter() - started
+                state.save(path, epoch, objective.augmentation)
+        record = state.end_epoch(epoch, objective.augmentation, time.perf_counter() - started)
+        if path is not None:
+            state.save(path, epoch, objective.augmentation)
+        yield record
+
+
+def fit(
+    model: nn.Module,
+    objective: Objective,
+    loader: Iterable[Any],
+    optimizer: torch.optim.Optimizer,
+    **options: Any,
+) -> History:
+    """Runs `train` to its end and returns its records."""
+    return History(list(train(model, objective, loader, optimizer, **options)))
+
+
+class _State:
+    """Everything that a checkpoint holds: enough to go on, bit for bit, from any step."""
+
+    def __init__(self, model: nn.Module, optimizer: Any, scheduler: Any, loader: Any) -> None:
+        self.model, self.optimizer, self.scheduler, self.loader = model, optimizer, scheduler, loader
+        self.records: list[Epoch] = []
+        self.step, self.items, self.loss, self.penalty, self.seconds = 0, 0, 0.0, 0.0, 0.0
+        self.order: dict[str, Any] | None = None  # the random state that this epoch's data order was drawn from
+        self.now: dict[str, Any] | None = None  # the random state to go on with, after a resume within an epoch
+
+    def begin_epoch(self) -> None:
+        if self.order is None:
+            self.order = rng.get_state(self.loader)
+
+    def batches(self) -> Iterator[Any]:
+        """This epoch's batches, those already seen skipped: the order is drawn anew from the state it was drawn from."""
+        if self.now is not None and self.order is not None:
+            rng.set_state(self.order, self.loader)
+        for step, batch in enumerate(self.loader):
+            if step < self.step:
+                continue
+            if self.now is not None:
+                rng.set_state(self.now, self.loader)
+                self.now = None
+            yield batch
+
+    def add(self, items: int, loss: float, penalty: float) -> None:
+        self.step, self.items = self.step + 1, self.items + items
+        self.loss, self.penalty = self.loss + items * loss, self.penalty + items * penalty
+
+    def end_epoch(self, epoch: int, augmentation: Augmentation, seconds: float) -> Epoch:
+        if self.items == 0:
+            raise InputError("The loader yielded no batch: it is empty, or an iterator that was used up by an earlier epoch.")
+        loss, penalty = self.loss / self.items, self.penalty / self.items
+        rate = float(self.optimizer.param_groups[0]["lr"])
+        record = Epoch(epoch, loss, penalty, loss + penalty, augmentation.bounds(), rate, round(seconds, 3))
+        self.records.append(record)
+        self.step, self.items, self.loss, self.penalty, self.seconds = 0, 0, 0.0, 0.0, 0.0
+        self.order = self.now = None
+        return record
+
+    def save(self, path: Path, epoch: int, augmentation: Augmentation) -> None:
+        for name, value in self.model.state_dict().items():
+            if value.is_floating_point() and not bool(value.isfinite().all()):
+                message = f"the weights '{name}' stopped being numbers"
+                raise NonFiniteLoss(_non_finite(message, epoch, self.step, augmentation, path))
+        checkpoints.save(
+            path,
+            {
+                "model": dict(self.model.state_dict()),
+                "optimizer": self.optimizer.state_dict(),
+                "scheduler": None if self.scheduler is None else _plain(self.scheduler.state_dict()),
+                "records": [asdict(record) for record in self.records],
+                "sums": {name: getattr(self, name) for name in ("step", "items", "loss", "penalty", "seconds")},
+                "order": self.order,
+                "rng": rng.get_state(self.loader),
+            },
+        )
+
+    def load(self, path: Path) -> None:
+        saved = checkpoints.load(path)
+        try:
+            self.model.load_state_dict(saved["model"])
+            self.optimizer.load_state_dict(saved["optimizer"])
+            if self.scheduler is not None:
+                self.scheduler.load_state_dict(saved["scheduler"])
+            self.records = History.from_json(saved["records"]).epochs
+            self.__dict__.update(saved["sums"])
+            self.order = saved["order"]
+            self.now = saved["rng"] if self.order is not None else None
+            rng.set_state(saved["rng"], self.loader)
+        except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{path} does not fit this model, optimizer and loader: {reason}") from error
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    """A scheduler's state without the functions that some keep in it."""
+    return {key: value for key, value in state.items() if not callable(value) and key != "lr_lambdas"}
+
+
+def _pair(batch: Any, device: torch.device) -> tuple[Any, Any]:
+    if not isinstance(batch, list | tuple) or len(batch) != 2:
+        raise InputError(f"The loader must yield (input, target) pairs, but yielded a {type(batch).__name__}.")
+    x, y = (tree.map(lambda leaf: leaf.to(device, non_blocking=True), part) for part in batch)
+    return x, y
+
+
+def _non_finite(what: str, epoch: int, step: int, augmentation: Augmentation, path: Path | None) -> str:
+    bounds = ", ".join(f"{name} {value:.4g}" for name, value in augmentation.bounds().items())
+    kept = f" The last good checkpoint is {path}." if path is not None and path.exists() else ""
+    return (
+        f"Training stopped at epoch {epoch}, step {step}: {what} (bounds: {bounds}).{kept} "
+        "Look for NaN or huge values in the data, or lower the learning rate."
+    )

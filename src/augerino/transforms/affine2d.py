@@ -1,0 +1,73 @@
+"""Affine maps of images."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augerino import lie
+from augerino.errors import InputError
+from augerino.transforms import functional
+from augerino.transforms.base import LieTransform, choose
+from augerino.transforms.functional import Padding
+from augerino.transforms.units import HALF_IMAGE, LOG_FACTOR, RADIAN
+
+_LIMITS = {"translate_x": 1.0, "translate_y": 1.0, "rotate": math.pi, "scale": 1.0, "squeeze": 1.0, "shear": 1.0}
+_UNITS = {
+    "translate_x": HALF_IMAGE,
+    "translate_y": HALF_IMAGE,
+    "rotate": RADIAN,
+    "scale": LOG_FACTOR,
+    "squeeze": LOG_FACTOR,
+    "shear": LOG_FACTOR,
+}
+
+
+class Affine2d(LieTransform):
+    r"""Affine maps of images, \(g_t = \exp(\sum_i t_i G_i)\) with the paper's six generators, or any of them by name.
+
+    A left action, \((g x)(p) = x(g^{-1} p)\), in the frame of the screen (x right, y down): positive `rotate` (radians)
+    turns the picture clockwise, positive `translate_x`, `translate_y` (fractions of half the width, half the height)
+    move it right and down, positive `scale` (log-factor) enlarges it, `squeeze` widens and flattens it, `shear`
+    stretches it along the main diagonal (from top left to bottom right) and shrinks it across. Rotations are rigid at any H×W.
+
+    Reference: Benton, Finzi, Izmailov, Wilson (2020), Section 3.2 and appendix B. The paper's text calls G4 and G5
+    "scaling in x, y"; its matrices, which we follow, are isotropic scale and squeeze.
+
+    Args:
+        names: coordinates to keep, in this order; none means all six.
+        padding: what lies outside the image: "zeros", "border" or "reflection".
+
+    Example:
+        >>> affine = Affine2d("rotate", "scale")
+        >>> affine(torch.rand(2, 3, 8, 8), torch.zeros(2, 2)).shape
+        torch.Size([2, 3, 8, 8])
+    """
+
+    def __init__(self, *names: str, padding: Padding = "zeros") -> None:
+        if padding not in functional.PADDINGS:
+            raise InputError(f"Affine2d knows the paddings {', '.join(functional.PADDINGS)}, but got '{padding}'.")
+        chosen = choose(names, lie.AFFINE2D, "Affine2d")
+        super().__init__(chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32))
+        self.padding: Padding = padding
+        self.limits = tuple(_LIMITS[name] for name in chosen)
+        self.units = tuple(_UNITS[name] for name in chosen)
+
+    def exp(self, algebra: Tensor) -> Tensor:
+        return lie.exp_affine2d(algebra)
+
+    def matrix(self, t: Tensor, size: tuple[int, int] = (1, 1)) -> Tensor:
+        """The group elements in the isotropic frame of an image of (height, width).   t: (B, k)   returns (B, 3, 3)"""
+        half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
+        return super().matrix(t * t.new_tensor([half.get(name, 1.0) for name in self.names]))
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        return functional.warp(x, self.matrix(-t, (x.shape[-2], x.shape[-1])), self.padding)
+
+    def coverage(self, y: Tensor, t: Tensor) -> Tensor:
+        ones = torch.ones_like(y[:, :1])
+        return functional.warp(ones, self.matrix(t, (y.shape[-2], y.shape[-1])), "zeros")
+
+    def settings(self) -> dict[str, Any]:
+        return {"names": list(self.names), "padding": self.padding}

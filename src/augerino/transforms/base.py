@@ -1,0 +1,182 @@
+"""What a family of maps is: `Transform`, and the three ways to build one from another: Lie groups, `On`, `Compose`."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from augerino import lie
+from augerino.errors import InputError
+from augerino.transforms.units import PLAIN, Unit
+
+
+class Transform(nn.Module):
+    """A family of maps x -> g_t x, smooth in the coordinates t, with g_0 the identity.
+
+    It holds no learnable parameter and no randomness: *which* member is drawn is a distribution's business.
+
+    Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
+    May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
+    `units`, how each coordinate reads to a person; `coverage(y, t)`, where `inverse` had something to look at;
+    `settings()`, the constructor's arguments, so that a `Policy` can hold it.
+    """
+
+    names: tuple[str, ...]
+    limits: tuple[float, ...] | None = None
+    units: tuple[Unit, ...] | None = None
+
+    def forward(self, x: Any, t: Tensor) -> Any:
+        """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
+        raise TypeError(f"{type(self).__name__} does not say what it does: write {type(self).__name__}.forward(x, t).")
+
+    def inverse(self, y: Any, t: Tensor) -> Any:
+        """Undoes `forward` at the same coordinates."""
+        name = type(self).__name__
+        raise TypeError(f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel.")
+
+    def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
+        """How much of each entry of `inverse(y, t)` came from inside y, in 0..1; None means all of everything."""
+        return None
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments, as JSON can hold them."""
+        return {}
+
+    def describe(self, name: str, extent: float) -> str:
+        """An extent of one coordinate in human units: '±45.0°', '×0.90 to ×1.11'."""
+        unit = (self.units or (PLAIN,) * len(self.names))[self.names.index(name)]
+        return unit.human(extent)
+
+    def extra_repr(self) -> str:
+        return ", ".join(self.names)
+
+
+def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str, ...]:
+    """Checks coordinate names against the known ones, and suggests the nearest for a wrong one."""
+    known = tuple(known)
+    for name in chosen:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"Did you mean '{near[0]}'? " if near else ""
+            raise InputError(f"{owner} has no coordinate '{name}'. {hint}It has: {', '.join(known)}.")
+        if list(chosen).count(name) > 1:
+            raise InputError(f"{owner} got the coordinate '{name}' twice; name each one once.")
+    return tuple(chosen) or known
+
+
+class LieTransform(Transform):
+    r"""A Lie group acting on data: \(g_t = \exp(\sum_i t_i G_i)\).
+
+    Must write: `names` and `generators` (through the constructor) and `forward`, which moves x by `matrix(t)`.
+    May write:  `exp`, where the group has a closed form. The inverse comes for free: it is the element at -t.
+
+    Args:
+        names: one name per generator.
+        generators: (k, m, m).
+    """
+
+    generators: Tensor
+
+    def __init__(self, names: Sequence[str], generators: Tensor) -> None:
+        super().__init__()
+        if generators.dim() != 3 or generators.shape[0] != len(names) or generators.shape[1] != generators.shape[2]:
+            raise InputError(
+                f"{type(self).__name__} needs one square generator per name, ({len(names)}, m, m), "
+                f"but got {tuple(generators.shape)}."
+            )
+        self.names = tuple(names)
+        self.register_buffer("generators", generators, persistent=False)
+
+    def exp(self, algebra: Tensor) -> Tensor:
+        return lie.exp(algebra)
+
+    def matrix(self, t: Tensor) -> Tensor:
+        """The group elements as matrices on homogeneous points.   t: (B, k)   returns (B, m, m)"""
+        with torch.autocast(t.device.type, enabled=False):
+            return self.exp(lie.combine(lie.at_least_float32(t), self.generators))
+
+    def inverse(self, y: Any, t: Tensor) -> Any:
+        return self.forward(y, -t)
+
+
+class On(Transform):
+    """A lens: the transform of one entry of a structured batch, the rest passing through.
+
+    Example:
+        >>> from augerino import Affine2d
+        >>> batch = {"image": torch.rand(2, 3, 8, 8), "age": torch.tensor([3.0, 4.0])}
+        >>> out = On("image", Affine2d("rotate"))(batch, torch.tensor([[0.1], [0.2]]))
+        >>> sorted(out)
+        ['age', 'image']
+    """
+
+    def __init__(self, key: str | int, transform: Transform) -> None:
+        super().__init__()
+        self.key, self.transform = key, transform
+        self.names, self.limits, self.units = transform.names, transform.limits, transform.units
+
+    def _replace(self, x: Any, value: Any) -> Any:
+        if isinstance(x, Mapping):
+            return {**x, self.key: value}
+        items = [value if i == self.key else item for i, item in enumerate(x)]
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+
+    def _entry(self, x: Any) -> Any:
+        try:
+            return x[self.key]
+        except (KeyError, IndexError, TypeError):
+            has = f"the entries {sorted(x)}" if isinstance(x, Mapping) else f"a {type(x).__name__}"
+            raise InputError(f"On({self.key!r}, ...) found no entry {self.key!r}: the batch is {has}.") from None
+
+    def forward(self, x: Any, t: Tensor) -> Any:
+        return self._replace(x, self.transform(self._entry(x), t))
+
+    def inverse(self, y: Any, t: Tensor) -> Any:
+        return self._replace(y, self.transform.inverse(self._entry(y), t))
+
+    def settings(self) -> dict[str, Any]:
+        return {"key": self.key, "transform": self.transform}
+
+
+class Compose(Transform):
+    """Several transforms in order; the coordinates stand side by side and the inverse runs backwards."""
+
+    def __init__(self, transforms: Sequence[Transform]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(transforms)
+        self.names = tuple(name for part in transforms for name in part.names)
+        doubled = {name for name in self.names if self.names.count(name) > 1}
+        if doubled:
+            raise InputError(f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once.")
+        self.units = tuple(u for part in transforms for u in part.units or (PLAIN,) * len(part.names))
+        self.limits = tuple(v for part in transforms for v in part.limits or (float("inf"),) * len(part.names))
+
+    def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
+        pieces = t.split([len(part.names) for part in self.parts], dim=-1)  # type: ignore[arg-type]
+        return list(zip(self.parts, pieces, strict=True))  # type: ignore[arg-type]
+
+    def forward(self, x: Any, t: Tensor) -> Any:
+        for part, piece in self._split(t):
+            x = part(x, piece)
+        return x
+
+    def inverse(self, y: Any, t: Tensor) -> Any:
+        for part, piece in reversed(self._split(t)):
+            y = part.inverse(y, piece)
+        return y
+
+    def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
+        seen: Tensor | None = None
+        for part, piece in reversed(self._split(t)):
+            new = part.coverage(y, piece)
+            if seen is not None:
+                moved = part.inverse(seen, piece)
+                seen = moved if new is None else moved * new
+            else:
+                seen = new
+        return seen
+
+    def settings(self) -> dict[str, Any]:
+        return {"transforms": list(self.parts)}

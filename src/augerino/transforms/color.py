@@ -1,0 +1,60 @@
+"""Brightness and contrast of images in [0, 1] (Benton et al. 2020, appendix "Color-Space Augmentations", rescaled).
+
+Both clip at black and white, so neither has an inverse. Normalise inside the network, after these.
+"""
+
+import torch
+from torch import Tensor
+
+from augerino import lie
+from augerino.transforms.base import Transform
+from augerino.transforms.units import INTENSITY, Unit
+
+_POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
+
+
+def _slope(t: float) -> float:
+    return _POLE * (t + 1) / (_POLE - t)
+
+
+def _per_image(t: Tensor, x: Tensor) -> Tensor:
+    return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
+
+
+class Brightness(Transform):
+    r"""Adds t to every intensity and clips: \(c' = \min(\max(c + t, 0), 1)\). Positive t brightens.
+
+    Example:
+        >>> Brightness()(torch.full((1, 1, 1, 1), 0.5), torch.tensor([[0.25]])).item()
+        0.75
+    """
+
+    names = ("brightness",)
+    limits = (1.0,)
+    units = (INTENSITY,)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, enabled=False):
+            return (x + _per_image(t, x)).clamp(0, 1).to(x.dtype)
+
+
+class Contrast(Transform):
+    r"""Scales intensities about mid-grey and clips: \(c' = \frac{p (t + 1)}{p - t} (c - m) + m\).
+
+    With p = 259/255 and m = 128/255, the paper's formula for 0..255 rescaled. t = -1 gives plain grey, t = 0 the image;
+    the formula diverges at t = p, so t is held within ±0.95 (a slope of 0.048 to 30), which is also its limit.
+
+    Example:
+        >>> Contrast()(torch.tensor([[[[0.25, 0.75]]]]), torch.tensor([[0.0]]))
+        tensor([[[[0.2500, 0.7500]]]])
+    """
+
+    names = ("contrast",)
+    limits = (0.95,)
+    units = (Unit("", lambda t: f"×{_slope(-min(t, 0.95)):.2f} to ×{_slope(min(t, 0.95)):.2f}"),)
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        with torch.autocast(x.device.type, enabled=False):
+            t = _per_image(t, x).clamp(-self.limits[0], self.limits[0])
+            middle = 128 / 255
+            return (_POLE * (t + 1) / (_POLE - t) * (x - middle) + middle).clamp(0, 1).to(x.dtype)
