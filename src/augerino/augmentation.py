@@ -27,7 +27,7 @@ class Element:
         return self.transform.inverse(y, self.t)
 
     def coverage(self, y: Tensor) -> Tensor | None:
-        """How much of each entry of `inv(y)` was seen, in 0..1; None means everything was."""
+        """How much of each place survives g and then g^-1, in 0..1; None means everything does."""
         return self.transform.coverage(y, self.t)
 
     def on(self, action: Transform) -> "Element":

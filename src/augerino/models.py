@@ -47,7 +47,9 @@ def _prob(y: Tensor) -> Tensor:
 
 
 def _log(p: Tensor) -> Tensor:
-    return p.clamp_min(torch.finfo(p.dtype).tiny).log()
+    # Probabilities sum to 1 but at the rim of what a warp saw, where they are brought to it again.
+    p = p.clamp_min(torch.finfo(p.dtype).tiny)
+    return p.log() - p.sum(dim=1, keepdim=True).log()
 
 
 #: The mean of the outputs themselves, for regression.
@@ -102,7 +104,7 @@ class InvariantModel(nn.Module):
         size = self.chunk or count
         if size >= count:
             y, weight = self._predict(tree.repeat(x, count // batch), g)
-            total = _sum_copies(y if weight is None else y * weight, batch)
+            total = _sum_copies(y, batch)
             seen = count // batch if weight is None else _sum_copies(weight, batch)
         else:
             total, seen = self._predict_in_chunks(x, g, batch, size)
@@ -111,7 +113,7 @@ class InvariantModel(nn.Module):
         return self.average.after(total / seen)
 
     def _predict(self, x: Any, g: Element) -> tuple[Tensor, Tensor | None]:
-        """One prediction per copy, brought back to the frame of its input, and how much of it was seen."""
+        """One prediction per copy in the frame of its input, weighted by how much was seen, and that weight."""
         y = self.net(g(x))
         if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != g.t.shape[0]:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
@@ -128,7 +130,6 @@ class InvariantModel(nn.Module):
             part = Element(g.transform, g.t[start : start + size])
             items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
             y, weight = self._predict(tree.map(lambda leaf: leaf[items], x), part)  # noqa: B023 (used at once)
-            y = y if weight is None else y * weight
             total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
             if weight is None:
                 seen = g.t.shape[0] // batch
@@ -155,8 +156,8 @@ def _sum_copies(y: Tensor, batch: int) -> Tensor:
 class EquivariantModel(InvariantModel):
     r"""The model \(f_{eq}(x) = E_{g \sim \mu_\theta}\, g^{-1} f(g x)\) (Benton et al. 2020, Section 3.1).
 
-    What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage; a place
-    that no copy saw keeps the prediction of the bare network.
+    What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage, g^-1 g 1;
+    with it the identity network stays the identity up to the border. A place that no copy saw keeps the bare prediction.
 
     Args:
         action: how g acts on outputs; the augmentation's own transform by default.
@@ -180,4 +181,5 @@ class EquivariantModel(InvariantModel):
 
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         h = g.on(self.action)
-        return h.inv(y), h.coverage(y)
+        back, seen = h.inv(y), h.coverage(y)
+        return back if seen is None or self.action.fades else back * seen, seen

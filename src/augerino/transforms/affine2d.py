@@ -51,6 +51,7 @@ class Affine2d(LieTransform):
         chosen = choose(names, lie.AFFINE2D, "Affine2d")
         super().__init__(chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32))
         self.padding: Padding = padding
+        self.fades = padding == "zeros"
         self.limits = tuple(_LIMITS[name] for name in chosen)
         self.units = tuple(_UNITS[name] for name in chosen)
 
@@ -66,8 +67,9 @@ class Affine2d(LieTransform):
         return functional.warp(x, self.matrix(-t, (x.shape[-2], x.shape[-1])), self.padding)
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
-        ones = torch.ones_like(y[:, :1])
-        return functional.warp(ones, self.matrix(t, (y.shape[-2], y.shape[-1])), "zeros")
+        size = (y.shape[-2], y.shape[-1])
+        there = functional.warp(torch.ones_like(y[:, :1]), self.matrix(-t, size))
+        return functional.warp(there, self.matrix(t, size))
 
     def settings(self) -> dict[str, Any]:
         return {"names": list(self.names), "padding": self.padding}

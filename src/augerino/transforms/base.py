@@ -19,13 +19,14 @@ class Transform(nn.Module):
 
     Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
     May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
-    `units`, how each coordinate reads to a person; `coverage(y, t)`, where `inverse` had something to look at;
+    `units`, how each coordinate reads to a person; `coverage(y, t)`, what survives there and back, and `fades`;
     `settings()`, the constructor's arguments, so that a `Policy` can hold it.
     """
 
     names: tuple[str, ...]
     limits: tuple[float, ...] | None = None
     units: tuple[Unit, ...] | None = None
+    fades: bool = False  # whether `inverse` fades to 0 where nothing was seen, so that it comes weighted by coverage already
 
     def forward(self, x: Any, t: Tensor) -> Any:
         """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
@@ -37,7 +38,7 @@ class Transform(nn.Module):
         raise TypeError(f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel.")
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
-        """How much of each entry of `inverse(y, t)` came from inside y, in 0..1; None means all of everything."""
+        """How much of each place survives g and then g^-1, in 0..1, (B, 1, ...); None means all of everything."""
         return None
 
     def settings(self) -> dict[str, Any]:
@@ -151,6 +152,7 @@ class Compose(Transform):
         if doubled:
             raise InputError(f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once.")
         self.units = tuple(u for part in transforms for u in part.units or (PLAIN,) * len(part.names))
+        self.fades = any(part.fades for part in transforms)
         self.limits = tuple(v for part in transforms for v in part.limits or (float("inf"),) * len(part.names))
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
@@ -168,6 +170,8 @@ class Compose(Transform):
         return y
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
+        if self.fades:
+            return self.inverse(self.forward(torch.ones_like(y[:, :1]), t), t)
         seen: Tensor | None = None
         for part, piece in reversed(self._split(t)):
             new = part.coverage(y, piece)

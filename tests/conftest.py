@@ -1,0 +1,26 @@
+"""Shared by all tests: one thread a worker, a fixed seed before each test."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def smooth_images(batch: int = 3, channels: int = 2, height: int = 24, width: int = 24, dtype=torch.float64) -> torch.Tensor:
+    """Images of a few low frequencies that fade to zero towards the border, different in every item and channel."""
+    generator = torch.Generator().manual_seed(7)
+    y = torch.linspace(-1, 1, height, dtype=dtype)[:, None]
+    x = torch.linspace(-1, 1, width, dtype=dtype)[None, :]
+    fade = torch.exp(-4 * (x**2 + y**2))
+    phase = torch.rand(batch, channels, 4, 1, 1, generator=generator, dtype=dtype) * 6
+    waves = torch.sin(2 * x + phase[:, :, 0]) + torch.cos(2 * y + phase[:, :, 1]) + torch.sin(x + y + phase[:, :, 2])
+    return fade * (0.5 + waves / 6)

@@ -1,0 +1,75 @@
+"""Where transforms and distributions meet."""
+
+import pytest
+import torch
+
+import augerino as ag
+from tests.conftest import smooth_images
+
+
+def make(names=("rotate", "scale"), start=0.3):
+    return ag.Augmentation(ag.Affine2d(*names), ag.Uniform.named(names, start=start))
+
+
+def test_an_element_acts_and_undoes():
+    g = make().sample(3)
+    x = smooth_images(3, dtype=torch.float32)
+    assert torch.equal(g(x), g.transform(x, g.t))
+    assert torch.equal(g.inv(x), g.transform.inverse(x, g.t))
+    assert torch.equal(g.on(ag.Affine2d("rotate", "scale"))(x), g(x))
+
+
+def test_every_item_gets_an_element_of_its_own():
+    x = smooth_images(1, dtype=torch.float32).expand(4, -1, -1, -1)
+    moved = make()(x)
+    assert all((moved[i] - moved[0]).abs().max() > 1e-3 for i in range(1, 4))
+
+
+def test_sampling_repeats_with_a_seed():
+    augmentation = make()
+    draws = [augmentation.sample(5, torch.Generator().manual_seed(3)).t for _ in range(2)]
+    assert torch.equal(*draws)
+
+
+def test_gradients_reach_theta_through_the_element():
+    augmentation = make()
+    augmentation(smooth_images(3, dtype=torch.float32)).square().sum().backward()
+    gradient = augmentation.distribution.raw_bound.grad
+    assert gradient is not None and (gradient != 0).all()
+
+
+def test_autocast_does_not_touch_the_coordinates():
+    augmentation = make()
+    with torch.autocast("cpu", torch.bfloat16):
+        g = augmentation.sample(4, torch.Generator().manual_seed(0))
+    assert g.t.dtype == torch.float32
+    assert torch.equal(g.t, augmentation.sample(4, torch.Generator().manual_seed(0)).t)
+
+
+def test_a_chain_runs_in_order_and_its_inverse_backwards():
+    spatial, flip = make(("rotate",)), ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5]))
+    chain = ag.Chain(spatial, flip)
+    assert chain.names == ("rotate", "flip_horizontal")
+    g, x = chain.sample(3), smooth_images(3, dtype=torch.float32)
+    by_hand = flip.transform(spatial.transform(x, g.t[:, :1]), g.t[:, 1:])
+    assert torch.equal(g(x), by_hand)
+    assert (g.inv(g(x)) - x).abs().max() < 0.05
+    assert set(chain.spread()) == {"rotate", "flip_horizontal"}
+    assert chain.limits.tolist() == pytest.approx([torch.pi, 1.0])
+    assert {id(p) for p in chain.parameters()} == {id(p) for part in (spatial, flip) for p in part.parameters()}
+
+
+def test_it_reads_in_human_units():
+    augmentation = ag.Chain(make(("rotate", "scale", "translate_x"), start=0.5), ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25])))
+    assert str(augmentation) == (
+        "Affine2d + Flip: rotate ±28.6°, scale ×0.61 to ×1.65, translate_x ±25.0 % of the image, flip_vertical 25.0 % of copies"
+    )
+
+
+def test_mismatches_are_told_in_one_sentence():
+    with pytest.raises(ag.InputError, match=r"Affine2d has 6 coordinates \(translate_x, ..., shear\) but the distribution has 3"):
+        ag.Augmentation(ag.Affine2d(), ag.Uniform([0.1, 0.1, 0.1]))
+    with pytest.raises(ag.InputError, match="share the coordinate 'rotate'"):
+        ag.Chain(make(), make())
+    with pytest.raises(ag.InputError, match="at least one"):
+        ag.Chain()

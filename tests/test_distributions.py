@@ -1,0 +1,118 @@
+"""Every learned distribution keeps the laws of its family and speaks in real units."""
+
+import pytest
+import torch
+
+import augerino as ag
+from augerino.distributions import Product
+from augerino.testing import check_distribution
+
+FACTOR = [[0.5, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.05, 1.0]]
+MEMBERS = {
+    "Uniform": lambda: ag.Uniform([0.1, 2.0, 1e-3]),
+    "Interval": lambda: ag.Interval([-0.1, -1.0], [0.3, 0.5]),
+    "Gaussian": lambda: ag.Gaussian([0.1, -0.2, 0.0], FACTOR),
+    "Gaussian of one": lambda: ag.Gaussian([0.1], [0.5]),
+    "Bernoulli": lambda: ag.Bernoulli([0.1, 0.5, 0.8]),
+    "Product": lambda: Product([ag.Uniform([0.1]), ag.Bernoulli([0.3]), ag.Gaussian([0.0, 1.0], [0.2, 0.3])]),
+}
+each = pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.keys())
+
+
+@each
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_laws(make, dtype):
+    distribution = make().to(dtype)
+    assert distribution.rsample(2).dtype == dtype
+    check_distribution(distribution)
+
+
+@each
+def test_rsample_agrees_with_the_torch_distribution_it_returns(make):
+    distribution = make()
+    ours, theirs = distribution.rsample(40_000), distribution().sample((40_000,))
+    assert torch.allclose(ours.mean(0), theirs.mean(0), atol=0.05)
+    assert torch.allclose(ours.T.cov(), theirs.T.cov(), atol=0.05)
+
+
+def test_bounds_are_set_and_read_in_real_units():
+    uniform = ag.Uniform([0.1, 0.2])
+    uniform.bound = 0.3
+    assert torch.allclose(uniform.bound, torch.tensor([0.3, 0.3]))
+    uniform.bound = [1e-6, 50.0]
+    assert torch.allclose(uniform.bound, torch.tensor([1e-6, 50.0]))
+    assert torch.allclose(uniform.support[1], uniform.bound) and torch.allclose(uniform.support[0], -uniform.bound)
+    interval = ag.Interval([-0.1], [0.1])
+    interval.low, interval.high = -0.5, 0.7
+    assert torch.allclose(interval.spread, torch.tensor([0.6]))
+    bernoulli = ag.Bernoulli([0.5])
+    bernoulli.probability = 0.9
+    assert torch.allclose(bernoulli.probability, torch.tensor([0.9]))
+    assert torch.allclose(bernoulli.spread, torch.tensor([0.2]))
+    gaussian = ag.Gaussian([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
+    gaussian.scale_tril = FACTOR
+    assert torch.allclose(gaussian.scale_tril, torch.tensor(FACTOR))
+    assert torch.allclose(gaussian.spread, torch.tensor(FACTOR).norm(dim=1))
+
+
+def test_setting_a_bound_keeps_the_parameter_that_an_optimizer_holds():
+    uniform = ag.Uniform([0.1])
+    parameter = uniform.raw_bound
+    uniform.bound = 0.5
+    assert uniform.raw_bound is parameter and parameter.requires_grad
+
+
+def test_named_starts():
+    names = ("rotate", "scale")
+    assert torch.allclose(ag.Uniform.named(names, start=0.2).bound, torch.tensor([0.2, 0.2]))
+    assert torch.allclose(ag.Uniform.named(names, start=0.2, scale=0.5).bound, torch.tensor([0.2, 0.5]))
+    assert torch.allclose(ag.Gaussian.named(names, start=0.2).spread, torch.tensor([0.2, 0.2]))
+    with pytest.raises(ag.InputError, match="start for 'sclae', but the coordinates are: rotate, scale"):
+        ag.Uniform.named(names, sclae=0.5)
+
+
+def test_the_entropy_of_a_box_is_its_log_volume():
+    assert torch.allclose(ag.Uniform([0.5, 2.0]).entropy(), torch.tensor(1.0 * 4.0).log())
+
+
+def test_bernoulli_samples_are_zero_or_one_and_pass_the_gradient_straight():
+    bernoulli = ag.Bernoulli([0.3])
+    t = bernoulli.rsample(1000)
+    assert set(t.detach().flatten().tolist()) == {0.0, 1.0}
+    (gradient,) = torch.autograd.grad(t.sum(), bernoulli.raw_probability)
+    assert torch.allclose(gradient, torch.tensor([1000 * 0.3 * 0.7]), rtol=1e-4)
+
+
+def test_a_tiny_bound_stays_positive_and_samples():
+    uniform = ag.Uniform([0.1])
+    uniform.raw_bound.data.fill_(-1e4)
+    assert uniform.bound.item() > 0
+    assert uniform.rsample(3).isfinite().all() and uniform().sample((3,)).isfinite().all() and uniform.entropy().isfinite()
+
+
+def test_weights_on_paper_units_follow_to_dtype_and_state_dict():
+    uniform = ag.Uniform([0.3]).double()
+    assert uniform().sample().dtype == torch.float64
+    other = ag.Uniform([1.0]).double()
+    other.load_state_dict(uniform.state_dict())
+    assert torch.equal(other.bound, uniform.bound)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ag.Uniform([0.1, -0.2]), "above 0"),
+        (lambda: ag.Uniform([0.0]), "leave the coordinate out"),
+        (lambda: ag.Uniform([float("nan")]), "finite"),
+        (lambda: ag.Uniform([[0.1]]), "a vector"),
+        (lambda: ag.Interval([0.1], [0.2]), "Interval's low"),
+        (lambda: ag.Interval([-0.1], [0.2, 0.3]), "as many low as high"),
+        (lambda: ag.Bernoulli([1.0]), "strictly between 0 and 1"),
+        (lambda: ag.Gaussian([0.0, 0.0], [[1.0, 0.5], [0.0, 1.0]]), "above the diagonal"),
+        (lambda: ag.Gaussian([0.0, 0.0], [1.0, -1.0]), "above 0"),
+        (lambda: ag.Gaussian([0.0, 0.0], [1.0, 1.0, 1.0]), "2 standard deviations"),
+    ],
+)
+def test_wrong_values_are_told_in_one_sentence(make, message):
+    with pytest.raises(ag.InputError, match=message):
+        make()

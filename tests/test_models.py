@@ -1,0 +1,235 @@
+"""The averaged models: the same kind of output in every mode, and the laws of equivariance."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino.testing import equivariance_error, invariance_error
+from tests.conftest import smooth_images
+
+
+def rotation(bound=0.5):
+    return ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
+
+
+def classifier(classes=4):
+    return nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, classes))
+
+
+X = smooth_images(5, dtype=torch.float32)
+
+
+class TestAveraging:
+    Y = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(1))
+
+    def test_rules_are_what_they_say(self):
+        assert torch.allclose(ag.mean(self.Y), self.Y.mean(0))
+        assert torch.allclose(ag.mean_log_prob(self.Y), self.Y.log_softmax(-1).mean(0))
+        assert torch.allclose(ag.mean_prob(self.Y), self.Y.softmax(-1).mean(0).log())
+
+    def test_mean_log_prob_makes_the_loss_of_the_mean_the_mean_of_the_losses(self):
+        target = torch.tensor([0, 1, 2, 3, 0])
+        of_mean = nn.functional.nll_loss(ag.mean_log_prob(self.Y), target)
+        mean_of = torch.stack([nn.functional.cross_entropy(y, target) for y in self.Y]).mean()
+        assert torch.allclose(of_mean, mean_of)
+
+    @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda a: a.name)
+    @pytest.mark.parametrize("copies", [1, 3])
+    def test_training_and_evaluation_give_the_same_kind_of_output(self, average, copies):
+        model = ag.InvariantModel(classifier(), rotation(), train_copies=copies, test_copies=copies, average=average)
+        outputs = []
+        for training in (True, False):
+            model.train(training)
+            torch.manual_seed(0)
+            outputs.append(model(X))
+        assert torch.allclose(*outputs)
+        if average is not ag.mean:
+            assert (outputs[0] <= 0).all()
+
+    def test_it_is_the_mean_over_copies_of_the_net_on_moved_inputs(self):
+        augmentation, net = rotation(), classifier()
+        model = ag.InvariantModel(net, augmentation, test_copies=3).eval()
+        torch.manual_seed(5)
+        got = model(X)
+        torch.manual_seed(5)
+        g = augmentation.sample(15)
+        expected = net(g(X.repeat(3, 1, 1, 1))).reshape(3, 5, 4).mean(0)
+        assert torch.allclose(got, expected, atol=1e-6)
+
+    def test_under_bf16_the_average_is_taken_in_float32(self):
+        model = ag.InvariantModel(classifier(), rotation(), average=ag.mean_log_prob).eval()
+        with torch.autocast("cpu", torch.bfloat16):
+            assert model(X).dtype == torch.float32
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 7, 100])
+@pytest.mark.parametrize("kind", [ag.InvariantModel, ag.EquivariantModel])
+def test_chunks_change_no_result(kind, chunk):
+    net = nn.Conv2d(2, 3, 3, padding=1)
+    outputs = []
+    for size in (None, chunk):
+        model = kind(net, rotation(2.0), test_copies=4, average=ag.mean_prob, chunk=size).eval()
+        torch.manual_seed(0)
+        outputs.append(model(X))
+    assert torch.allclose(*outputs, atol=1e-5)
+
+
+def test_chunks_bound_what_the_net_sees_at_once():
+    sizes = []
+
+    class Spy(nn.Module):
+        def forward(self, x):
+            sizes.append(len(x))
+            return x.mean(dim=(1, 2, 3))[:, None]
+
+    ag.InvariantModel(Spy(), rotation(), test_copies=4, chunk=6).eval()(X)
+    assert max(sizes) <= 6 and sum(sizes) == 20
+
+
+def test_structured_inputs():
+    class Net(nn.Module):
+        def forward(self, batch):
+            return batch["image"].mean(dim=(1, 2, 3))[:, None] + batch["age"][:, None]
+
+    augmentation = ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.5]))
+    out = ag.InvariantModel(Net(), augmentation, test_copies=2).eval()({"image": X, "age": torch.arange(5.0)})
+    assert out.shape == (5, 1) and (out[:, 0].diff() > 0.5).all()
+
+
+def test_a_full_circle_of_many_copies_is_nearly_invariant():
+    x, turn = smooth_images(4, dtype=torch.float32), ag.Affine2d("rotate")
+    t = torch.full((4, 1), 1.0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, 8))
+    bare = invariance_error(net, x, turn, t)
+    averaged = invariance_error(ag.InvariantModel(net, rotation(math.pi), test_copies=400), x, turn, t)
+    assert averaged < 0.35 * bare
+
+
+class TestEquivariance:
+    def test_the_identity_network_gives_the_identity(self):
+        model = ag.EquivariantModel(nn.Identity(), rotation(1.0), test_copies=16).eval()
+        x = smooth_images(2, dtype=torch.float32)
+        assert (model(x) - x).abs().max() < 0.05
+
+    @pytest.mark.parametrize("padding", ["zeros", "border"])
+    def test_a_constant_survives_up_to_the_border(self, padding):
+        # an unweighted mean would darken the corners, which most rotations push out of the frame
+        turn = ag.Augmentation(ag.Affine2d("rotate", "scale", padding=padding), ag.Uniform([math.pi, 0.3]))
+        chain = ag.Chain(turn, ag.Augmentation(ag.Affine2d("translate_x", padding=padding), ag.Uniform([0.5])))
+        for augmentation in (turn, chain):
+            model = ag.EquivariantModel(nn.Identity(), augmentation, test_copies=8).eval()
+            assert torch.allclose(model(torch.ones(2, 1, 16, 16)), torch.ones(2, 1, 16, 16), atol=1e-4)
+
+    def test_what_no_copy_saw_keeps_the_bare_prediction(self):
+        class Far(ag.LearnedDistribution):
+            """Always half the image to the right."""
+
+            spread = torch.tensor([1.0])
+
+            def rsample(self, n, generator=None):
+                return torch.ones(n, 1)
+
+        model = ag.EquivariantModel(nn.Identity(), ag.Augmentation(ag.Affine2d("translate_x"), Far()), test_copies=2).eval()
+        x = torch.rand(1, 1, 8, 8)
+        assert torch.allclose(model(x), x, atol=1e-6)
+
+    def test_a_pointwise_network_commutes_with_the_warp(self):
+        net = nn.Conv2d(2, 3, 1).double()
+        error = equivariance_error(net, smooth_images(3), ag.Affine2d("rotate"), torch.full((3, 1), 0.4, dtype=torch.float64))
+        assert error < 0.02
+
+    def test_the_error_falls_with_the_square_root_of_copies(self):
+        net, x, turn = nn.Conv2d(2, 1, 7, padding=3), smooth_images(2, dtype=torch.float32), ag.Affine2d("rotate")
+        t = torch.full((2, 1), 0.9)
+
+        def error(copies):
+            model = ag.EquivariantModel(net, rotation(math.pi), test_copies=copies)
+            errors = [equivariance_error(model, x, turn, t) for _ in range(6)]
+            return sum(e * e for e in errors) ** 0.5
+
+        few, many = error(4), error(64)
+        assert 2.5 < few / many < 6  # sqrt(64 / 4) = 4
+
+    def test_a_quarter_turn_is_exact(self):
+        net = nn.Conv2d(1, 1, 3, padding=1, bias=False).double()
+        net.weight.data = torch.ones(1, 1, 3, 3, dtype=torch.float64)
+        error = equivariance_error(
+            net, torch.rand(2, 1, 12, 12, dtype=torch.float64), ag.Affine2d("rotate"), torch.full((2, 1), math.pi / 2, dtype=torch.float64)
+        )
+        assert error < 1e-10
+
+    def test_outputs_may_transform_otherwise(self):
+        class Keypoints(ag.Transform):
+            """Points (B, 2) in the image's frame, turned as the image is."""
+
+            names = ("rotate",)
+
+            def forward(self, x, t):
+                cos, sin = t[:, 0].cos(), t[:, 0].sin()
+                return torch.stack([cos * x[:, 0] - sin * x[:, 1], sin * x[:, 0] + cos * x[:, 1]], dim=1)
+
+            def inverse(self, y, t):
+                return self.forward(y, -t)
+
+        class Center(nn.Module):
+            """The centre of mass of each image: as equivariant as a net can be."""
+
+            def forward(self, x):
+                side = torch.linspace(-1, 1, x.shape[-1])
+                mass = x[:, 0].clamp_min(0) / x[:, 0].clamp_min(0).sum(dim=(1, 2), keepdim=True)
+                return torch.stack([(mass.sum(1) * side).sum(1), (mass.sum(2) * side).sum(1)], dim=1)
+
+        x = torch.zeros(1, 1, 33, 33)
+        x[0, 0, 16, 24:28] = 1  # right of the centre
+        model = ag.EquivariantModel(Center(), rotation(1.0), action=Keypoints(), test_copies=50).eval()
+        assert torch.allclose(model(x), Center()(x), atol=0.02)
+        invariant = ag.InvariantModel(Center(), rotation(1.0), test_copies=50).eval()
+        assert not torch.allclose(invariant(x), Center()(x), atol=0.02)
+
+    def test_mismatches_are_told(self):
+        with pytest.raises(ag.InputError, match="must be those of the augmentation"):
+            ag.EquivariantModel(nn.Identity(), rotation(), action=ag.Affine2d("scale"))
+        with pytest.raises(TypeError, match="write Brightness.inverse"):
+            ag.EquivariantModel(nn.Identity(), ag.Augmentation(ag.Brightness(), ag.Uniform([0.1])))(torch.rand(2, 1, 4, 4))
+
+
+@pytest.mark.parametrize("option", ["train_copies", "test_copies", "chunk"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_counts_below_one_are_refused(option, value):
+    with pytest.raises(ag.InputError, match=f"{option} must be at least 1, but got {value}"):
+        ag.InvariantModel(classifier(), rotation(), **{option: value})
+
+
+def test_a_network_that_returns_something_else_is_named():
+    with pytest.raises(ag.InputError, match="must return one tensor with 5 rows"):
+        ag.InvariantModel(nn.Flatten(0), rotation())(X)
+
+
+def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
+    """The mean of many one-sample gradients agrees with a finite difference of the loss on a fine grid of angles."""
+    torch.manual_seed(1)
+    x, y = smooth_images(1), torch.tensor([2])
+    net = nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, 16), nn.Tanh(), nn.Linear(16, 4)).double()
+    for parameter in net.parameters():
+        parameter.data *= 6  # so that the loss depends on the angle clearly
+    turn, theta = ag.Affine2d("rotate"), 0.6
+
+    def expected_loss(bound):
+        nodes = (torch.arange(2000, dtype=torch.float64) + 0.5) / 1000 - 1
+        return nn.functional.cross_entropy(net(turn(x.expand(2000, -1, -1, -1), (bound * nodes)[:, None])), y.expand(2000))
+
+    with torch.no_grad():
+        numeric = (expected_loss(theta + 1e-4) - expected_loss(theta - 1e-4)) / 2e-4
+    uniform = ag.Uniform([theta]).double()
+    model = ag.InvariantModel(net, ag.Augmentation(turn, uniform), average=ag.mean_log_prob)
+    slope = torch.sigmoid(uniform.raw_bound.detach())  # d bound / d raw
+    estimates = []
+    for _ in range(40):
+        loss = nn.functional.nll_loss(model(x.expand(1000, -1, -1, -1)), y.expand(1000))
+        estimates.append(torch.autograd.grad(loss, uniform.raw_bound)[0] / slope)
+    mean, error = torch.cat(estimates).mean(), torch.cat(estimates).std() / len(estimates) ** 0.5
+    assert error < 0.1 * numeric.abs()  # the comparison means something
+    assert (mean - numeric).abs() < 4 * error

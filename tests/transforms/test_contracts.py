@@ -1,0 +1,77 @@
+"""Every transform keeps the laws of its family, in both precisions."""
+
+import pytest
+import torch
+
+import augerino as ag
+from augerino.testing import check_transform
+from augerino.transforms import Compose
+from tests.conftest import smooth_images
+
+SMALL = 0.2  # coordinates at which a smooth image keeps in view and interpolation errs little
+
+
+def small(transform):
+    return (torch.rand(3, len(transform.names), dtype=torch.float64) * 2 - 1) * SMALL
+
+
+AFFINE = [(), ("rotate",), ("scale", "translate_x"), ("squeeze", "shear"), ("translate_y", "rotate", "scale")]
+
+
+@pytest.mark.parametrize("names", AFFINE, ids=lambda names: "-".join(names) or "all")
+@pytest.mark.parametrize("size", [(24, 24), (20, 36)])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_affine2d(names, size, padding):
+    affine = ag.Affine2d(*names, padding=padding)
+    # the tolerance of the inverse is what two bilinear interpolations of a smooth image lose
+    check_transform(affine, smooth_images(height=size[0], width=size[1]), t=small(affine), inverse_tolerance=0.05)
+
+
+@pytest.mark.parametrize("transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__)
+def test_color(transform):
+    check_transform(transform, torch.rand(4, 3, 5, 5, dtype=torch.float64), inverse_tolerance=None)
+
+
+@pytest.mark.parametrize("names", [(), ("horizontal",), ("flip_vertical",)])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_flip(names, value):
+    flip = ag.Flip(*names)
+    t = torch.full((3, len(flip.names)), value)
+    check_transform(flip, torch.rand(3, 2, 6, 7, dtype=torch.float64), t=t, inverse_tolerance=1e-12)
+
+
+def test_compose():
+    chain = Compose([ag.Affine2d("rotate"), ag.Flip("horizontal"), ag.Affine2d("scale", "translate_x")])
+    t = small(chain)
+    t[:, 1] = torch.tensor([0.0, 1.0, 1.0])
+    check_transform(chain, smooth_images(), t=t, inverse_tolerance=0.08)
+
+
+def test_on_passes_the_rest_through():
+    lens = ag.On("image", ag.Affine2d("rotate"))
+    image, t = smooth_images(), torch.tensor([[0.1], [0.2], [0.3]], dtype=torch.float64)
+    batch = {"image": image, "age": torch.arange(3), "name": "x"}
+    moved = lens(batch, t)
+    assert torch.equal(moved["image"], ag.Affine2d("rotate")(image, t))
+    assert torch.equal(moved["age"], batch["age"]) and moved["name"] == "x"
+    assert batch["image"] is image
+    assert torch.equal(lens.inverse(moved, t)["image"], ag.Affine2d("rotate").inverse(moved["image"], t))
+    first = ag.On(0, ag.Affine2d("rotate"))((image, torch.arange(3)), t)
+    assert isinstance(first, tuple) and torch.equal(first[0], moved["image"])
+    with pytest.raises(ag.InputError, match="no entry 'picture'"):
+        ag.On("picture", ag.Affine2d("rotate"))(batch, t)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))])
+@pytest.mark.parametrize("transform", [ag.Affine2d(), ag.Brightness(), ag.Contrast(), ag.Flip()], ids=lambda t: type(t).__name__)
+def test_device_and_dtype_follow_the_input(transform, device):
+    transform = transform.to(device)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.rand(2, 3, 8, 8, device=device).to(dtype)
+        y = transform(x, torch.zeros(2, len(transform.names), device=device))
+        assert y.dtype == dtype and y.device.type == device
+
+
+def test_a_transform_without_an_inverse_says_which_method_to_write():
+    with pytest.raises(TypeError, match=r"write Brightness.inverse\(y, t\)"):
+        ag.Brightness().inverse(torch.rand(1, 1, 2, 2), torch.zeros(1, 1))
