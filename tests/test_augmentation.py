@@ -60,7 +60,9 @@ def test_a_chain_runs_in_order_and_its_inverse_backwards():
 
 
 def test_it_reads_in_human_units():
-    augmentation = ag.Chain(make(("rotate", "scale", "translate_x"), start=0.5), ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25])))
+    augmentation = ag.Chain(
+        make(("rotate", "scale", "translate_x"), start=0.5), ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25]))
+    )
     assert str(augmentation) == (
         "Affine2d + Flip: rotate ±28.6°, scale ×0.61 to ×1.65, translate_x ±25.0 % of the image, flip_vertical 25.0 % of copies"
     )

@@ -17,9 +17,7 @@ def element(t: torch.Tensor) -> torch.Tensor:
 
 coordinates = st.lists(st.floats(-3, 3), min_size=6, max_size=6)
 # Huge values, exact zeros and equal pairs (rotate against squeeze and shear cancel to a nilpotent matrix) all together.
-wild = st.lists(
-    st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-8, 5.0, 1e3, -1e3]), st.floats(-1e3, 1e3)), min_size=6, max_size=6
-)
+wild = st.lists(st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-8, 5.0, 1e3, -1e3]), st.floats(-1e3, 1e3)), min_size=6, max_size=6)
 
 
 def test_generators_are_the_papers():
@@ -32,7 +30,7 @@ def test_generators_are_the_papers():
         "shear": [[0, 1, 0], [1, 0, 0], [0, 0, 0]],
     }
     assert {name: [list(row) for row in matrix] for name, matrix in lie.AFFINE2D.items()} == expected
-    assert NAMES == list(expected)
+    assert list(expected) == NAMES
 
 
 @given(coordinates)
@@ -48,7 +46,9 @@ def test_closed_form_agrees_with_matrix_exp(values):
 def test_minus_t_is_the_inverse(values):
     t = torch.tensor([values], dtype=torch.float64)
     forward, backward = element(t), element(-t)
-    assert torch.allclose(forward @ backward, torch.eye(3, dtype=torch.float64), atol=1e-10 * float(forward.abs().max() * backward.abs().max()))
+    assert torch.allclose(
+        forward @ backward, torch.eye(3, dtype=torch.float64), atol=1e-10 * float(forward.abs().max() * backward.abs().max())
+    )
 
 
 @given(coordinates, st.floats(-1, 1), st.floats(-1, 1))

@@ -157,7 +157,10 @@ class TestEquivariance:
         net = nn.Conv2d(1, 1, 3, padding=1, bias=False).double()
         net.weight.data = torch.ones(1, 1, 3, 3, dtype=torch.float64)
         error = equivariance_error(
-            net, torch.rand(2, 1, 12, 12, dtype=torch.float64), ag.Affine2d("rotate"), torch.full((2, 1), math.pi / 2, dtype=torch.float64)
+            net,
+            torch.rand(2, 1, 12, 12, dtype=torch.float64),
+            ag.Affine2d("rotate"),
+            torch.full((2, 1), math.pi / 2, dtype=torch.float64),
         )
         assert error < 1e-10
 
@@ -192,7 +195,7 @@ class TestEquivariance:
     def test_mismatches_are_told(self):
         with pytest.raises(ag.InputError, match="must be those of the augmentation"):
             ag.EquivariantModel(nn.Identity(), rotation(), action=ag.Affine2d("scale"))
-        with pytest.raises(TypeError, match="write Brightness.inverse"):
+        with pytest.raises(TypeError, match=r"write Brightness\.inverse"):
             ag.EquivariantModel(nn.Identity(), ag.Augmentation(ag.Brightness(), ag.Uniform([0.1])))(torch.rand(2, 1, 4, 4))
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from augerino.distributions import Uniform as Uniform
     from augerino.errors import InputError as InputError
     from augerino.errors import NonFiniteLoss as NonFiniteLoss
-    from augerino.learn import Learned as Learned
-    from augerino.learn import learn as learn
+    from augerino.learning import Learned as Learned
+    from augerino.learning import learn as learn
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
     from augerino.models import InvariantModel as InvariantModel
@@ -59,7 +59,7 @@ _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
     "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),
     "errors": ("InputError", "NonFiniteLoss"),
-    "learn": ("Learned", "learn"),
+    "learning": ("Learned", "learn"),
     "models": ("Average", "EquivariantModel", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
     "objective": ("Objective", "Terms"),
     "policy": ("Policy",),

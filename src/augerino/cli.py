@@ -32,6 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, NonFiniteLoss) as error:
         sys.stderr.write(f"augerino: {error}\n")
         return 2 if isinstance(error, InputError) else 1
+    except KeyboardInterrupt:
+        sys.stderr.write("augerino: interrupted\n")
+        return 130
 
 
 if __name__ == "__main__":

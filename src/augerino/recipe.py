@@ -12,11 +12,11 @@ from augerino.errors import InputError
 class Recipe:
     """How to learn the symmetries of a dataset."""
 
-    coordinates: tuple[str, ...] = ("translate_x", "translate_y", "rotate", "scale", "squeeze", "shear")
-    """which coordinates of Affine2d to learn"""
+    coordinates: tuple[str, ...] = ("translate_x", "translate_y", "rotate", "scale")
+    """which coordinates of Affine2d to learn; also: squeeze, shear"""
     start: float = 0.3
     """bound that every coordinate starts at, in its own unit"""
-    weight: float = 0.02
+    weight: float = 0.03
     """lambda: how much wide bounds are worth"""
     epochs: int = 40
     """passes over the training data"""
@@ -42,6 +42,10 @@ class Recipe:
     """bf16 trains faster where the hardware has it; auto finds out"""
 
     def __post_init__(self) -> None:
+        if not self.coordinates:
+            raise InputError("There is nothing to learn without coordinates: name at least one.")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
         for name in ("epochs", "batch_size", "train_copies", "copies", "width"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")

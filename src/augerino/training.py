@@ -189,15 +189,16 @@ class _State:
 
     def batches(self) -> Iterator[Any]:
         """This epoch's batches, those already seen skipped: the order is drawn anew from the state it was drawn from."""
-        if self.now is not None and self.order is not None:
-            rng.set_state(self.order, self.loader)
-        for step, batch in enumerate(self.loader):
-            if step < self.step:
-                continue
-            if self.now is not None:
-                rng.set_state(self.now, self.loader)
-                self.now = None
-            yield batch
+        if self.now is None or self.order is None:
+            yield from self.loader
+            return
+        rng.set_state(self.order, self.loader)
+        batches = iter(self.loader)
+        for _ in range(self.step):
+            next(batches)
+        rng.set_state(self.now, self.loader)
+        self.now = None
+        yield from batches
 
     def add(self, items: int, loss: float, penalty: float) -> None:
         self.step, self.items = self.step + 1, self.items + items

@@ -144,7 +144,7 @@ class TestHalfPrecision:
 
 
 def test_wrong_input_is_told_in_one_sentence():
-    with pytest.raises(ag.InputError, match="no coordinate 'rotat'. Did you mean 'rotate'"):
+    with pytest.raises(ag.InputError, match=r"no coordinate 'rotat'\. Did you mean 'rotate'"):
         ag.Affine2d("rotat")
     with pytest.raises(ag.InputError, match="'rotate' twice"):
         ag.Affine2d("rotate", "rotate")

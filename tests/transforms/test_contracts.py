@@ -62,7 +62,9 @@ def test_on_passes_the_rest_through():
         ag.On("picture", ag.Affine2d("rotate"))(batch, t)
 
 
-@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))])
+@pytest.mark.parametrize(
+    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
+)
 @pytest.mark.parametrize("transform", [ag.Affine2d(), ag.Brightness(), ag.Contrast(), ag.Flip()], ids=lambda t: type(t).__name__)
 def test_device_and_dtype_follow_the_input(transform, device):
     transform = transform.to(device)

@@ -15,7 +15,7 @@ from augerino.commands.options import LearnOptions
 from augerino.data.sprites import CLASS_NAMES, Sprites, boat, robot, sprites
 from augerino.diagnostics import Orbit, orbit
 from augerino.errors import InputError
-from augerino.learn import Learned, learn
+from augerino.learning import Learned, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
 from augerino.transforms import Affine2d
@@ -28,7 +28,8 @@ def run(options: LearnOptions, words: list[str]) -> int:
     if options.resume is None:
         recipe = _recipe(options)
         data = _load(options.data, recipe.seed)
-        Affine2d(*recipe.coordinates)  # a wrong name is told before a folder is made
+        Affine2d(*recipe.coordinates)  # a wrong name or device is told before a folder is made
+        find_device(recipe.device)
         folder = RunFolder.create(options.out, options.data)
         command = shlex.join(["augerino", *words])
         folder.write_config({"data": options.data, "recipe": dataclasses.asdict(recipe), "command": command})
@@ -51,11 +52,11 @@ def run(options: LearnOptions, words: list[str]) -> int:
                 resume=folder.checkpoint.exists(),
                 on_epoch=display,
             )
+        _finish(folder, recipe, learned, test)
     except KeyboardInterrupt:
         again = shlex.join(["augerino", "learn", "--resume", str(folder.path)])
         screen.console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
         return 130
-    _finish(folder, recipe, learned, test)
     return 0
 
 

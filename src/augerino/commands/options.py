@@ -23,11 +23,14 @@ class LearnOptions(Recipe):
     Trains a small network behind a learned augmentation, shows the bounds as they move, and writes a run folder with the
     answer (result.json), the augmentation (policy.json), the training (history.json), a checkpoint and figures."""
 
-    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATA")] = "sprites"
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = "sprites"
     """what to learn from: 'sprites', the embedded data"""
     coordinates: Annotated[tuple[str, ...], _NAMES] = Recipe.coordinates
-    """which coordinates to learn"""
-    out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
+    """which coordinates to learn; there are also squeeze and shear"""
+    out: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
     """run folder to write; by default a new one under runs/"""
-    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
+    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
     """go on with an interrupted run folder, with its own settings"""
+
+    def __post_init__(self) -> None:
+        """Values are judged when the recipe is made of them, where a wrong one is told in one sentence."""

@@ -11,11 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
-from augerino import models
+from augerino import models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import arrays
 from augerino.data.arrays import Batches, Task
 from augerino.diagnostics import Evaluation, Verdict, evaluate, verdicts
+from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.distributions import Uniform
 from augerino.errors import InputError
 from augerino.nets.small import SmallCNN
@@ -108,7 +109,8 @@ def learn(
         loss, average = _LOSSES[task]
         model = models.InvariantModel(
             net, augmentation, train_copies=recipe.train_copies, test_copies=recipe.copies, average=average
-        ).to(_device(recipe.device))
+        ).to(find_device(recipe.device))
+        _check_outputs(model, sample, task)
         objective = Objective(loss, augmentation, weight=recipe.weight)
         groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
         optimizer = torch.optim.Adam(groups, lr=recipe.lr)
@@ -130,7 +132,8 @@ def _seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device of that name, once something has been put there."""
     try:
         return torch.zeros(0, device=name).device
     except (RuntimeError, AssertionError) as error:
@@ -155,6 +158,19 @@ def _loader(data: Any, batch_size: int, *, shuffle: bool) -> tuple[Any, tuple[An
     if not isinstance(batch, list | tuple) or len(batch) != 2 or not isinstance(batch[1], Tensor):
         raise InputError("The data must yield (input, target) pairs of tensors, and at least one of them.")
     return loader, (batch[0], batch[1])
+
+
+def _check_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], task: Task) -> None:
+    """Predicts for two items before any training, to tell now what a loss would tell badly or not at all."""
+    device = next(model.parameters()).device
+    x, y = (tree.map(lambda leaf: leaf[:2].to(device), part) for part in sample)
+    with evaluation_mode(model):
+        shape = tuple(model(x).shape)
+    if task == "regression" and shape != tuple(y.shape):
+        raise InputError(f"The network returns {shape} for targets {tuple(y.shape)}: their shapes must be the same.")
+    if task == "classification" and (len(shape) < 2 or shape[1] <= int(sample[1].max())):
+        classes = shape[1] if len(shape) > 1 else 1
+        raise InputError(f"The network tells {classes} classes apart, but the data have label {int(sample[1].max())}.")
 
 
 def _task(y: Tensor) -> Task:

@@ -1,0 +1,60 @@
+"""Data in memory: checked at the door, served in batches."""
+
+import numpy as np
+import pytest
+import torch
+
+import augerino as ag
+from augerino.data.arrays import Batches, check
+
+
+def test_batches_cover_everything_once_in_a_new_order():
+    x = torch.arange(23)
+    loader = Batches(x, x, 5)
+    orders = [torch.cat([batch for batch, _ in loader]) for _ in range(2)]
+    assert all(sorted(order.tolist()) == list(range(23)) for order in orders)
+    assert not torch.equal(*orders)
+    assert [len(batch) for batch, _ in loader] == [5, 5, 5, 5, 3] and len(loader) == 5
+    assert torch.cat([batch for batch, _ in Batches(x, x, 5, shuffle=False)]).tolist() == list(range(23))
+
+
+@pytest.mark.parametrize(("n", "size", "expected"), [(9, 4, [4, 5]), (1, 4, [1]), (5, 5, [5]), (3, 1, [1, 1, 1]), (2, 4, [2])])
+def test_no_batch_of_one_is_left_over(n, size, expected):
+    loader = Batches(torch.arange(n), torch.arange(n), size)
+    assert [len(batch) for batch, _ in loader] == expected and len(loader) == len(expected)
+
+
+def test_check_brings_data_into_form():
+    x, y, task = check(np.full((4, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 1, 0, 1]))
+    assert x.dtype == torch.float32 and x.max() == 1 and y.dtype == torch.int64 and task == "classification"
+    x, y, task = check(torch.rand(4, 3), torch.rand(4))
+    assert y.shape == (4, 1) and task == "regression"
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        (torch.rand(0, 1, 2, 2), torch.zeros(0, dtype=torch.long), "empty"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([0, 1]), "one target per input"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([1, 1, 1]), "only one class"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([0, -1, 1]), "lowest is -1"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([0, 1, 7]), "no item has label 2"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([[0], [1], [0]]), "one per input"),
+        (
+            torch.tensor([[1.0], [float("nan")]]),
+            torch.tensor([0, 1]),
+            "1 of 2 inputs hold NaN or Inf \\(the first is number 1\\)",
+        ),
+        (torch.rand(2, 1), torch.tensor([0.5, float("inf")]), "targets hold NaN"),
+        ([["a"], ["b"]], torch.tensor([0, 1]), "array of numbers"),
+        (torch.tensor(1.0), torch.tensor([0]), "one target per input"),
+    ],
+)
+def test_bad_data_is_refused_in_one_sentence(x, y, message):
+    with pytest.raises(ag.InputError, match=message):
+        check(x, y)
+
+
+def test_a_batch_needs_at_least_one():
+    with pytest.raises(ag.InputError, match="batch_size must be at least 1"):
+        Batches(torch.rand(3), torch.rand(3), 0)

@@ -1,0 +1,215 @@
+"""The command, as a user meets it: answers, run folders, interruption, wrong input."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import augerino as ag
+from augerino import checkpoint
+from augerino.cli import main
+from augerino.commands import learn as learn_command
+
+QUICK = ["--epochs", "2", "--coordinates", "rotate,scale"]
+FIGURES = {"ranges.png", "distributions.png", "bounds.png", "gallery.png", "orbit.png"}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(learn_command, "TRAIN_ITEMS", 128)
+    monkeypatch.setattr(learn_command, "TEST_ITEMS", 40)
+
+
+def run(*words: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "augerino", *words], capture_output=True, text=True, **options)
+
+
+class TestLearn:
+    def test_it_answers_and_writes_a_run_folder(self, capsys):
+        assert main(["learn", "sprites", *QUICK, "--out", "run", "--seed", "3", "--start", "0.2"]) == 0
+        shown = capsys.readouterr().out
+        assert "rotate: yes, ±" in shown and "true extent ±45.0°" in shown and "Test accuracy" in shown
+
+        folder = Path("run")
+        assert {p.name for p in (folder / "figures").iterdir()} == FIGURES
+        assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in FIGURES)
+        result = json.loads((folder / "result.json").read_text())
+        assert result["bounds"].keys() == {"rotate", "scale"} and result["seed"] == 3
+        assert result["start"] == {"rotate": pytest.approx(0.2), "scale": pytest.approx(0.2)}
+        assert result["metrics"]["test_items"] == 40 and result["seconds"] > 0
+        policy = ag.Policy.load(folder / "policy.json").augmentation()
+        assert policy.bounds() == pytest.approx(result["bounds"])
+        history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
+        assert history.epochs[-1].spread == pytest.approx(result["bounds"])
+        assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
+        assert (folder / "checkpoint.safetensors").exists()
+
+    def test_without_a_name_it_learns_the_sprites_into_a_new_folder(self, capsys):
+        assert main(["learn", *QUICK]) == 0
+        assert main(["learn", *QUICK]) == 0
+        folders = list(Path("runs").iterdir())
+        assert len(folders) == 2 and all((folder / "result.json").exists() for folder in folders)
+
+    def test_a_seed_repeats(self, capsys):
+        for out in ("a", "b"):
+            main(["learn", *QUICK, "--out", out])
+        main(["learn", *QUICK, "--out", "c", "--seed", "1"])
+        a, b, c = (json.loads(Path(out, "result.json").read_text())["bounds"] for out in "abc")
+        assert a == b and a != c
+
+    def test_without_rotation_there_is_nothing_to_turn(self, capsys):
+        assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--out", "run"]) == 0
+        assert not Path("run/figures/orbit.png").exists()
+        assert "true extent" not in capsys.readouterr().out
+
+
+class TestResume:
+    def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
+        monkeypatch.setattr(learn_command, "TRAIN_ITEMS", 64)
+        options = ["--epochs", "4", "--coordinates", "rotate"]
+        assert main(["learn", *options, "--out", "whole"]) == 0
+        learn = learn_command.learn
+
+        def interrupted(*arguments, on_epoch, **named):
+            def stop(record):
+                on_epoch(record)
+                if record.epoch == 2:
+                    raise KeyboardInterrupt
+
+            return learn(*arguments, on_epoch=stop, **named)
+
+        monkeypatch.setattr(learn_command, "learn", interrupted)
+        assert main(["learn", *options, "--out", "part"]) == 130
+        assert "augerino learn --resume part" in capsys.readouterr().out
+        assert not Path("part/result.json").exists()
+        monkeypatch.setattr(learn_command, "learn", learn)
+        assert main(["learn", "--resume", "part"]) == 0
+        assert Path("part/policy.json").read_text() == Path("whole/policy.json").read_text()
+        whole, part = (json.loads(Path(run, "history.json").read_text()) for run in ("whole", "part"))
+        assert [record["loss"] for record in whole] == [record["loss"] for record in part]
+
+    def test_control_c_leaves_a_resumable_run_and_says_how(self, tmp_path):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "augerino", "learn", "--out", "run", "--epochs", "500"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 120
+        while not Path("run/checkpoint.safetensors").exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "augerino learn --resume run" in out and "Traceback" not in out + err
+        assert checkpoint.load("run/checkpoint.safetensors")["records"]
+
+    def test_a_run_stopped_before_its_first_checkpoint_starts_again(self, capsys):
+        main(["learn", *QUICK, "--out", "run"])
+        for name in ("result.json", "policy.json", "history.json", "checkpoint.safetensors"):
+            Path("run", name).unlink()
+        assert main(["learn", "--resume", "run"]) == 0 and Path("run/result.json").exists()
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["mnist"], "There is no data 'mnist'"),
+            (["--epochs", "0"], "epochs must be at least 1, but got 0"),
+            (["--epochs", "-2"], "epochs must be at least 1, but got -2"),
+            (["--copies", "0"], "copies must be at least 1, but got 0"),
+            (["--batch-size", "-1"], "batch_size must be at least 1, but got -1"),
+            (["--start", "0"], "start must be a number above 0"),
+            (["--start", "nan"], "start must be a number above 0"),
+            (["--weight", "-0.1"], "weight must be a number of at least 0"),
+            (["--seed", "-1"], "seed must lie between 0"),
+            (["--coordinates", "rotate,scael"], "Affine2d has no coordinate 'scael'. Did you mean 'scale'?"),
+            (["--coordinates", "rotate,rotate"], "'rotate' twice"),
+            (["--coordinates", ","], "name at least one"),
+            (["--device", "gpu"], "The device 'gpu' cannot be used here"),
+            (["--resume", "nowhere"], "nowhere is not a run folder: it has no config.json"),
+            (["--resume", "x", "--epochs", "7"], "leave out --epochs"),
+        ],
+    )
+    def test_one_sentence_exit_code_two_and_no_folder(self, capsys, words, message):
+        assert main(["learn", *words]) == 2
+        caught = capsys.readouterr()
+        assert message in caught.err and caught.err.count("\n") == 1 and caught.err.startswith("augerino: ")
+        assert list(Path().iterdir()) == []
+
+    @pytest.mark.parametrize("words", [["--epochs", "many"], ["--epocs", "3"], ["--precision", "fp8"], ["sprites", "more"]])
+    def test_words_that_do_not_parse_exit_with_two(self, capsys, words):
+        with pytest.raises(SystemExit) as caught:
+            main(["learn", *words])
+        assert caught.value.code == 2
+
+    def test_an_existing_folder_or_file_is_never_overwritten(self, capsys):
+        Path("full").mkdir()
+        Path("full/mine.txt").write_text("precious")
+        Path("file").write_text("precious")
+        for out in ("full", "file"):
+            assert main(["learn", *QUICK, "--out", out]) == 2
+            assert "exists already and nothing is overwritten" in capsys.readouterr().err
+        assert Path("full/mine.txt").read_text() == "precious" and len(list(Path("full").iterdir())) == 1
+        Path("empty").mkdir()
+        assert main(["learn", *QUICK, "--out", "empty"]) == 0
+
+    def test_a_folder_that_cannot_be_made_is_named(self, capsys):
+        Path("file").write_text("")
+        assert main(["learn", *QUICK, "--out", "file/run"]) == 2
+        assert "Cannot make the run folder file/run" in capsys.readouterr().err
+
+    def test_a_finished_run_is_not_resumed(self, capsys):
+        main(["learn", *QUICK, "--out", "run"])
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "finished already" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"recipe": {"coordinates": 5}, "data": "sprites"}'])
+    def test_a_damaged_configuration_is_named(self, capsys, content):
+        Path("run").mkdir()
+        Path("run/config.json").write_text(content)
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "config.json" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("damage", [b"", b"garbage"])
+    def test_a_damaged_checkpoint_is_named_and_kept(self, capsys, damage):
+        main(["learn", *QUICK, "--out", "run"])
+        Path("run/result.json").unlink()
+        Path("run/checkpoint.safetensors").write_bytes(damage)
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "not a readable checkpoint" in capsys.readouterr().err
+        assert Path("run/checkpoint.safetensors").read_bytes() == damage
+
+    def test_a_loss_that_is_no_number_exits_with_one(self, capsys, monkeypatch):
+        losses = {"classification": (lambda *_: torch.tensor(float("nan")), ag.mean_log_prob)}
+        monkeypatch.setattr("augerino.learning._LOSSES", losses)
+        assert main(["learn", *QUICK, "--out", "run"]) == 1
+        assert "the loss became nan" in capsys.readouterr().err
+
+
+class TestAsAProcess:
+    def test_help_version_and_module_entry(self):
+        for words in (["--help"], ["learn", "--help"]):
+            done = run(*words)
+            assert done.returncode == 0 and "usage: augerino" in done.stdout
+        assert "augerino 0." in run("--version").stdout
+        bare = run()
+        assert bare.returncode == 0 and "learn" in bare.stdout
+
+    def test_the_help_names_every_option_of_the_recipe(self):
+        shown = run("learn", "--help").stdout
+        for name in ag.Recipe.__dataclass_fields__:
+            assert f"--{name.replace('_', '-')}" in shown
+
+    def test_wrong_input_shows_no_traceback(self):
+        done = run("learn", "--coordinates", "spin")
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert os.listdir() == []

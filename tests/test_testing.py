@@ -1,0 +1,130 @@
+"""The public checks catch what breaks their laws."""
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino import testing
+
+X = torch.rand(3, 1, 6, 6)
+
+
+class Good(ag.Transform):
+    names = ("shift",)
+
+    def forward(self, x, t):
+        return x + t[:, :, None, None].to(x)
+
+    def inverse(self, y, t):
+        return self.forward(y, -t)
+
+
+class NotIdentity(Good):
+    def forward(self, x, t):
+        return super().forward(x, t) + 0.1
+
+
+class Leaking(Good):
+    def forward(self, x, t):
+        return super().forward(x, t.mean(0, keepdim=True).expand_as(t))
+
+
+class Cut(Good):
+    def forward(self, x, t):
+        return super().forward(x, t.detach()) + 0 * t[:, :, None, None]
+
+
+class WrongInverse(Good):
+    def inverse(self, y, t):
+        return y
+
+
+class Doubling(Good):
+    def forward(self, x, t):
+        return super().forward(x, t).double()
+
+
+class TwoOfAName(Good):
+    names = ("shift", "shift")
+
+
+class ShortLimits(Good):
+    limits = (1.0, 2.0)
+
+
+def test_a_good_transform_passes():
+    testing.check_transform(Good(), X)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (NotIdentity, "identity"),
+        (Leaking, "alone and in a batch"),
+        (Cut, "gradient along 'shift'"),
+        (WrongInverse, "inverse leaves an error"),
+        (Doubling, "turned float32 into"),
+        (TwoOfAName, "two coordinates of one name"),
+        (ShortLimits, "2 limits"),
+    ],
+)
+def test_a_broken_transform_is_caught(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        testing.check_transform(kind(), X)
+
+
+class OffSupport(ag.Uniform):
+    def rsample(self, n, generator=None):
+        return super().rsample(n, generator) * 1.2
+
+
+class Unseeded(ag.Uniform):
+    def rsample(self, n, generator=None):
+        return super().rsample(n)
+
+
+class NoGradient(ag.Uniform):
+    def rsample(self, n, generator=None):
+        return super().rsample(n, generator).detach() + 0 * self.bound.detach()
+
+
+class WrongEntropy(ag.Uniform):
+    def entropy(self):
+        return super().entropy() + 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(OffSupport, "outside its support"), (Unseeded, "repeat with the same seed"), (WrongEntropy, "entropy")],
+)
+def test_a_broken_distribution_is_caught(kind, message):
+    testing.check_distribution(ag.Uniform([0.3, 0.5]))
+    with pytest.raises(AssertionError, match=message):
+        testing.check_distribution(kind([0.3, 0.5]))
+
+
+def test_a_distribution_without_gradients_is_caught():
+    with pytest.raises((AssertionError, RuntimeError)):
+        testing.check_distribution(NoGradient([0.3]))
+
+
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.mean(dim=(1, 2, 3))[:, None]
+
+
+def test_invariance_is_measured():
+    flip, t = ag.Flip("horizontal"), torch.ones(3, 1)
+    testing.assert_invariant(Mean(), X, flip, t)
+    bent = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
+    with pytest.raises(AssertionError, match="not invariant to Flip: error"):
+        testing.assert_invariant(bent, X, flip, t)
+
+
+def test_equivariance_is_measured():
+    flip, t = ag.Flip("horizontal"), torch.ones(3, 1)
+    testing.assert_equivariant(nn.ReLU(), X, flip, t)
+    shift = nn.Conv2d(1, 1, 3, padding=1)
+    with pytest.raises(AssertionError, match="not equivariant to Flip: error"):
+        testing.assert_equivariant(shift, X, flip, t)

@@ -1,0 +1,246 @@
+"""The loop, its groups and records, resuming to the bit, and stopping before harm is done."""
+
+import dataclasses
+import math
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino import checkpoint as checkpoints
+from augerino.training import choose_precision
+from tests import training_script
+
+SCRIPT = Path(__file__).with_name("training_script.py")
+
+
+def same(a, b) -> bool:
+    """Equality to the bit, through nested state."""
+    if isinstance(a, torch.Tensor):
+        return torch.equal(a, b) and a.dtype == b.dtype
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return a == b
+
+
+def timeless(history) -> list:
+    return [dataclasses.replace(record, seconds=0) for record in history.epochs]
+
+
+class TestGroups:
+    def test_theta_never_meets_weight_decay(self):
+        model, *_ = training_script.build()
+        weights, theta = ag.param_groups(model, weight_decay=0.1, augmentation_lr=0.5)
+        assert weights["weight_decay"] == 0.1 and "lr" not in weights
+        assert theta["weight_decay"] == 0 and theta["lr"] == 0.5
+        assert [id(p) for p in theta["params"]] == [id(model.augmentation.distribution.raw_bound)]
+        assert {id(p) for p in weights["params"]} == {id(p) for p in model.net.parameters()}
+
+    def test_every_parameter_of_a_chain_is_found_once(self):
+        chain = ag.Chain(
+            ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.1])), ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.5]))
+        )
+        groups = ag.param_groups(ag.InvariantModel(nn.Linear(2, 2), chain))
+        assert [len(group["params"]) for group in groups] == [2, 2]
+
+    def test_a_fixed_augmentation_has_no_group(self):
+        model, *_ = training_script.build()
+        model.augmentation.requires_grad_(False)
+        assert len(ag.param_groups(model)) == 1
+
+
+class TestRecords:
+    def test_one_record_an_epoch(self):
+        model, objective, loader, optimizer, _ = training_script.build()
+        records = list(ag.train(model, objective, loader, optimizer, epochs=3))
+        assert [record.epoch for record in records] == [1, 2, 3]
+        assert records[-1].spread == model.augmentation.bounds()
+        assert records[0].total == pytest.approx(records[0].loss + records[0].penalty)
+        history = ag.History(records)
+        assert history.curve("rotate") == [record.spread["rotate"] for record in records]
+        assert ag.History.from_json(history.to_json()) == history
+
+    def test_the_loss_falls(self):
+        model, objective, loader, optimizer, _ = training_script.build("batches")
+        history = ag.fit(model, objective, loader, optimizer, epochs=15)
+        assert history.epochs[-1].loss < 0.8 * history.epochs[0].loss
+
+
+class TestResume:
+    @pytest.mark.parametrize("loader_kind", ["dataloader", "batches"])
+    @pytest.mark.parametrize("stop_after", [4, 8, 13])
+    def test_resuming_equals_never_having_stopped(self, tmp_path, loader_kind, stop_after):
+        """An exception at some step stands for a crash: the checkpoint is up to three steps behind, in mid-epoch."""
+        model, optimizer, history = training_script.run(tmp_path / "whole", 3, False, loader_kind=loader_kind)
+
+        class Crash(Exception):
+            pass
+
+        parts = training_script.build(loader_kind)
+        steps = []
+
+        def crash(epoch, step, loss):
+            steps.append(step)
+            if len(steps) == stop_after:
+                raise Crash
+
+        with pytest.raises(Crash):
+            ag.fit(*parts[:4], epochs=3, scheduler=parts[4], checkpoint=tmp_path / "part", save_every=3, on_step=crash)
+        torch.rand(5)  # the world goes on in between
+        again = training_script.run(tmp_path / "part", 3, True, loader_kind=loader_kind)
+        assert same(model.state_dict(), again[0].state_dict())
+        assert same(optimizer.state_dict(), again[1].state_dict())
+        assert timeless(history) == timeless(again[2])
+
+    def test_a_killed_process_resumes_to_the_same_bits(self, tmp_path):
+        path = tmp_path / "killed.safetensors"
+        process = subprocess.Popen([sys.executable, SCRIPT, path, "3", "new", "13"], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "waiting\n"  # in the middle of the second epoch
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        subprocess.run([sys.executable, SCRIPT, path, "3", "resume"], check=True)
+        subprocess.run([sys.executable, SCRIPT, tmp_path / "whole.safetensors", "3", "new"], check=True)
+        killed, whole = checkpoints.load(path), checkpoints.load(tmp_path / "whole.safetensors")
+        for state in (killed, whole):
+            for record in state["records"]:
+                del record["seconds"]
+        assert same(killed, whole)
+        assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+    def test_a_finished_training_resumes_to_its_records(self, tmp_path):
+        _, _, history = training_script.run(tmp_path / "c", 2, False)
+        _, _, again = training_script.run(tmp_path / "c", 2, True)
+        assert history == again
+
+    def test_an_existing_checkpoint_is_never_overwritten(self, tmp_path):
+        training_script.run(tmp_path / "c", 1, False)
+        before = (tmp_path / "c").read_bytes()
+        with pytest.raises(ag.InputError, match="exists already: pass resume=True"):
+            training_script.run(tmp_path / "c", 1, False)
+        assert (tmp_path / "c").read_bytes() == before
+
+    def test_a_checkpoint_of_another_model_is_refused(self, tmp_path):
+        training_script.run(tmp_path / "c", 1, False)
+        model, objective, loader, optimizer, scheduler = training_script.build()
+        other = ag.InvariantModel(nn.Linear(3, 3), model.augmentation)
+        with pytest.raises(ag.InputError, match="does not fit this model"):
+            ag.fit(other, objective, loader, optimizer, epochs=2, scheduler=scheduler, checkpoint=tmp_path / "c", resume=True)
+
+
+class TestStopping:
+    def poisoned(self, at_item):
+        x = torch.rand(40, 1, 8, 8)
+        x[at_item] = math.nan
+        model, objective, _, optimizer, _ = training_script.build()
+        return model, objective, ag.data.Batches(x, torch.arange(40) % 3, 8, shuffle=False), optimizer
+
+    def test_a_nan_stops_with_step_bounds_and_the_last_good_checkpoint(self, tmp_path):
+        model, objective, good, optimizer, _ = training_script.build("batches")
+        ag.fit(model, objective, good, optimizer, epochs=1, checkpoint=tmp_path / "c")
+        before = (tmp_path / "c").read_bytes()
+        _, _, bad, _ = self.poisoned(20)
+        with pytest.raises(ag.NonFiniteLoss, match=r"epoch 2, step 3: the loss became nan \(bounds: .*rotate 0\.\d+") as caught:
+            list(
+                ag.train(
+                    model,
+                    objective,
+                    _WithGenerator(bad, good.generator),
+                    optimizer,
+                    epochs=2,
+                    checkpoint=tmp_path / "c",
+                    resume=True,
+                )
+            )
+        assert "last good checkpoint" in str(caught.value)
+        assert (tmp_path / "c").read_bytes() == before
+        assert all(p.isfinite().all() for p in model.parameters())
+
+    def test_weights_that_stop_being_numbers_are_never_saved(self, tmp_path):
+        model, objective, loader, optimizer, _ = training_script.build()
+
+        def break_weights(epoch, step, loss):
+            if epoch == 2:
+                model.net[0].weight.data[0] = math.inf
+
+        with pytest.raises(ag.NonFiniteLoss):
+            ag.fit(model, objective, loader, optimizer, epochs=2, checkpoint=tmp_path / "c", on_step=break_weights)
+        assert len(checkpoints.load(tmp_path / "c")["records"]) == 1
+
+    @pytest.mark.parametrize(
+        "options", [{"epochs": 0}, {"epochs": -3}, {"epochs": 1, "save_every": 0}, {"epochs": 1, "resume": True}]
+    )
+    def test_impossible_options_are_refused(self, options):
+        model, objective, loader, optimizer, _ = training_script.build()
+        with pytest.raises(ag.InputError):
+            ag.fit(model, objective, loader, optimizer, **options)
+
+    def test_an_empty_or_odd_loader_is_refused(self):
+        model, objective, _, optimizer, _ = training_script.build()
+        with pytest.raises(ag.InputError, match="yielded no batch"):
+            ag.fit(model, objective, [], optimizer, epochs=1)
+        with pytest.raises(ag.InputError, match=r"\(input, target\) pairs"):
+            ag.fit(model, objective, [torch.rand(2, 1, 8, 8)], optimizer, epochs=1)
+
+
+class _WithGenerator:
+    """A loader with the generator of another, so that a checkpoint of that one fits."""
+
+    def __init__(self, loader, generator):
+        self.loader, self.generator = loader, generator
+
+    def __iter__(self):
+        return iter(self.loader)
+
+
+class TestPrecision:
+    def test_bf16_trains_and_keeps_theta_in_float32(self):
+        model, objective, loader, optimizer, _ = training_script.build("batches")
+        history = ag.fit(model, objective, loader, optimizer, epochs=8, precision="bf16")
+        assert model.augmentation.distribution.raw_bound.dtype == torch.float32
+        assert history.epochs[-1].loss < history.epochs[0].loss
+        assert model.net[0].weight.is_contiguous(memory_format=torch.channels_last)
+
+    def test_thetas_gradient_under_bf16_is_close_to_float32(self):
+        torch.manual_seed(3)
+        model, objective, _, _, _ = training_script.build("batches")
+        model.net[4] = nn.Identity()  # dropout draws other masks in other precisions
+        x, y = torch.rand(512, 1, 8, 8), torch.arange(512) % 3
+        gradients = []
+        for enabled in (False, True):
+            torch.manual_seed(0)
+            with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                total = objective(model(x), y).loss
+            gradients.append(torch.autograd.grad(total, model.augmentation.distribution.raw_bound)[0])
+        assert (gradients[0] - gradients[1]).norm() < 0.1 * gradients[0].norm()
+
+    def test_auto_picks_what_the_hardware_has(self, monkeypatch):
+        cpu = torch.device("cpu")
+        for native, expected in ((True, "bf16"), (False, "float32")):
+            monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
+            assert choose_precision("auto", cpu) == expected
+        assert choose_precision("float32", cpu) == "float32"
+        with pytest.raises(ag.InputError, match="auto, float32, bf16"):
+            choose_precision("fp8", cpu)
+
+
+def test_the_objective_needs_no_model_so_a_wrapper_changes_nothing():
+    class Wrapper(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return self.inner(x)
+
+    model, objective, loader, optimizer, _ = training_script.build("batches")
+    wrapped = Wrapper(model)
+    history = ag.fit(wrapped, objective, loader, optimizer, epochs=1)
+    assert math.isfinite(history.epochs[0].loss)
