@@ -1,5 +1,6 @@
 """What was learned about each coordinate, in words."""
 
+import math
 from dataclasses import dataclass
 
 from augerino.augmentation import Augmentation
@@ -31,7 +32,7 @@ def verdicts(augmentation: Augmentation, start: dict[str, float], true: dict[str
     transform, out = augmentation.transform, []
     for (name, learned), limit in zip(augmentation.bounds().items(), augmentation.limits.tolist(), strict=True):
         text = transform.describe(name, learned)
-        if learned < NOTHING * limit:
+        if learned < NOTHING * (limit if math.isfinite(limit) else 1.0):
             answer = f"{name}: no, the data allow at most {text}"
         elif learned >= 0.95 * limit:
             answer = f"{name}: yes, all the way ({text})"

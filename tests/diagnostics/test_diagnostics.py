@@ -1,0 +1,78 @@
+"""Measurements: evaluation, orbits, verdicts."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import augerino as ag
+from augerino.diagnostics import evaluate, orbit, verdicts
+from tests.conftest import smooth_images
+
+
+class Scores(nn.Module):
+    """Class 1 if the image is brighter on the right."""
+
+    def __init__(self):
+        super().__init__()
+        self.unused = nn.Parameter(torch.zeros(1))
+
+    def forward(self, x):
+        right = x[..., x.shape[-1] // 2 :].sum(dim=(1, 2, 3)) - x[..., : x.shape[-1] // 2].sum(dim=(1, 2, 3))
+        return torch.stack([-right, right], dim=1)
+
+
+def test_evaluation_weighs_items_not_batches_and_puts_the_mode_back():
+    x = torch.zeros(5, 1, 4, 4)
+    x[:3, ..., 3] = 1  # class 1
+    y = torch.tensor([1, 1, 0, 0, 1])
+    model = Scores().train()
+    found = evaluate(model, F.cross_entropy, ag.data.Batches(x, y, 2, shuffle=False))
+    assert model.training
+    assert found.items == 5 and found.accuracy == pytest.approx(3 / 5)
+    assert found.loss == pytest.approx(F.cross_entropy(model(x), y).item(), rel=1e-5)
+
+
+def test_an_orbit_follows_the_input_around():
+    x = torch.zeros(1, 21, 21)
+    x[0, 10, 15:] = 1
+    values = torch.tensor([0.0, math.pi])
+    curve = orbit(Scores(), x, ag.Affine2d("scale", "rotate"), "rotate", values)
+    assert curve.coordinate == "rotate" and curve.values == pytest.approx(values.tolist())
+    assert curve.outputs[0][1] > 0.9 and curve.outputs[1][0] > 0.9
+    assert sum(curve.outputs[0]) == pytest.approx(1)
+    with pytest.raises(ag.InputError, match="no coordinate 'spin'"):
+        orbit(Scores(), x, ag.Affine2d(), "spin", values)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"), [(0.01, "rotate: no, the data allow at most ±0.6°"), (0.8, "rotate: yes, ±45.8°"), (3.1, "rotate: yes, all the way")]
+)
+def test_verdicts_in_words(bound, words):
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
+    (verdict,) = verdicts(augmentation, {"rotate": 0.3}, {"rotate": math.pi / 4})
+    assert verdict.sentence.startswith(words) and verdict.sentence.endswith("true extent ±45.0°")
+    assert verdict.start_text == "±17.2°" and verdict.learned == pytest.approx(bound)
+
+
+def test_a_verdict_without_limits_or_units():
+    class Plain(ag.Transform):
+        names = ("amount",)
+
+        def forward(self, x, t):
+            return x + t
+
+    (verdict,) = verdicts(ag.Augmentation(Plain(), ag.Gaussian([0.0], [0.5])), {"amount": 0.1})
+    assert verdict.sentence == "amount: yes, ±0.5"
+
+
+def test_the_gallery_shows_the_input_first():
+    from augerino import plots
+
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.5]))
+    x = smooth_images(2, dtype=torch.float32)
+    gallery = plots.sample_gallery(augmentation, x, copies=3)
+    assert gallery.shape == (2, 4, *x.shape[1:]) and torch.equal(gallery[:, 0], x)
+    assert torch.equal(gallery, plots.sample_gallery(augmentation, x, copies=3))
