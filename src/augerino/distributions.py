@@ -168,8 +168,8 @@ class Interval(LearnedDistribution):
         high: upper ends, above 0.
 
     Example:
-        >>> Interval([-0.1], [0.4]).spread.item()
-        0.25
+        >>> Interval([-0.1], [0.4])
+        Interval(low=[-0.1], high=[0.4])
     """
 
     def __init__(self, low: Value, high: Value) -> None:

@@ -48,7 +48,8 @@ def test_an_orbit_follows_the_input_around():
 
 
 @pytest.mark.parametrize(
-    ("bound", "words"), [(0.01, "rotate: no, the data allow at most ±0.6°"), (0.8, "rotate: yes, ±45.8°"), (3.1, "rotate: yes, all the way")]
+    ("bound", "words"),
+    [(0.01, "rotate: no, the data allow at most ±0.6°"), (0.8, "rotate: yes, ±45.8°"), (3.1, "rotate: yes, all the way")],
 )
 def test_verdicts_in_words(bound, words):
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))

@@ -1,0 +1,73 @@
+"""The examples in README, docs and docstrings do what they say, and links lead somewhere."""
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import augerino
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+NUMBER = re.compile(r"\d+\.\d+")
+
+
+def examples(page: Path) -> list[tuple[str, str | None]]:
+    """Python blocks, each with the text block behind it as what it prints."""
+    blocks = BLOCK.findall(page.read_text())
+    return [
+        (code, blocks[i + 1][1] if i + 1 < len(blocks) and blocks[i + 1][0] == "text" else None)
+        for i, (language, code) in enumerate(blocks)
+        if language == "python"
+    ]
+
+
+def assert_alike(printed: str, promised: str) -> None:
+    """The same words; measured numbers may differ by a tenth."""
+    assert NUMBER.sub("#", printed.strip()) == NUMBER.sub("#", promised.strip())
+    for got, said in zip(NUMBER.findall(printed), NUMBER.findall(promised), strict=True):
+        assert float(got) == pytest.approx(float(said), rel=0.1)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
+def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {}
+    for code, promised in examples(page):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, page.name, "exec"), namespace)
+        if promised is not None:
+            assert_alike(out.getvalue(), promised)
+
+
+def modules():
+    found = pkgutil.walk_packages(augerino.__path__, "augerino.")
+    return ["augerino", *(module.name for module in found if module.name != "augerino.__main__")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target.split("#")[0]).exists(), f"{page.name} links to {target}"
+
+
+def test_the_extensions_in_the_docs_are_short():
+    for code, _ in examples(ROOT / "docs" / "extending.md"):
+        lines = [
+            line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from", "ag.testing", "print"))
+        ]
+        assert len(lines) <= 15
