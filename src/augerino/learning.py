@@ -84,7 +84,7 @@ def learn(
         net: any network from a batch of inputs to class scores or values; None builds a small CNN that suits the data.
         data: a pair of tensors or arrays (inputs, targets), a `Dataset` of such pairs, or a `DataLoader`.
             Integer targets make a classification, floating ones a regression.
-        augmentation: what to learn; by default `Affine2d` with the recipe's coordinates, all starting at its `start`.
+        augmentation: what to learn; `default_augmentation(recipe)` by default.
         recipe: the settings; `Recipe()` by default.
         checkpoint, resume: as in `train`.
         on_epoch, on_step: called with each record, and with epoch, step and loss.
@@ -98,9 +98,7 @@ def learn(
         ['rotate']
     """
     recipe = (recipe or Recipe()).but(**changes)
-    if augmentation is None:
-        affine = Affine2d(*recipe.coordinates)
-        augmentation = Augmentation(affine, Uniform.named(affine.names, start=recipe.start))
+    augmentation = default_augmentation(recipe) if augmentation is None else augmentation
     start = augmentation.bounds()
     with _seeded(recipe.seed):
         loader, sample = _loader(data, recipe.batch_size, shuffle=True)
@@ -122,6 +120,12 @@ def learn(
             if on_epoch is not None:
                 on_epoch(record)
     return Learned(model.eval(), objective, history, start, task)
+
+
+def default_augmentation(recipe: Recipe) -> Augmentation:
+    """What `learn` learns unless told otherwise: `Affine2d` with the recipe's coordinates, all from the same start."""
+    affine = Affine2d(*recipe.coordinates)
+    return Augmentation(affine, Uniform.named(affine.names, start=recipe.start))
 
 
 @contextmanager

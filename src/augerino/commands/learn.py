@@ -15,7 +15,7 @@ from augerino.commands.options import LearnOptions
 from augerino.data.sprites import CLASS_NAMES, Sprites, boat, robot, sprites
 from augerino.diagnostics import Orbit, orbit
 from augerino.errors import InputError
-from augerino.learning import Learned, find_device, learn
+from augerino.learning import Learned, default_augmentation, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
 from augerino.transforms import Affine2d
@@ -28,7 +28,7 @@ def run(options: LearnOptions, words: list[str]) -> int:
     if options.resume is None:
         recipe = _recipe(options)
         data = _load(options.data, recipe.seed)
-        Affine2d(*recipe.coordinates)  # a wrong name or device is told before a folder is made
+        default_augmentation(recipe)  # a wrong name or device is told before a folder is made
         find_device(recipe.device)
         folder = RunFolder.create(options.out, options.data)
         command = shlex.join(["augerino", *words])
@@ -43,14 +43,18 @@ def run(options: LearnOptions, words: list[str]) -> int:
         soft_wrap=True,
     )
     try:
-        with screen.training_display(recipe.epochs, Affine2d(*recipe.coordinates)) as display:
+        augmentation = default_augmentation(recipe)
+        steps = -(-len(train.x) // recipe.batch_size)
+        with screen.training_display(recipe.epochs, steps, augmentation) as display:
             learned = learn(
                 None,
                 (train.x, train.y),
+                augmentation=augmentation,
                 recipe=recipe,
                 checkpoint=folder.checkpoint,
                 resume=folder.checkpoint.exists(),
-                on_epoch=display,
+                on_epoch=display.on_epoch,
+                on_step=display.on_step,
             )
         _finish(folder, recipe, learned, test)
     except KeyboardInterrupt:
