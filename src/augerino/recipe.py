@@ -16,7 +16,7 @@ class Recipe:
     """which coordinates of Affine2d to learn; also: squeeze, shear"""
     start: float = 0.3
     """bound that every coordinate starts at, in its own unit"""
-    weight: float = 0.03
+    weight: float = 0.05
     """lambda: how much wide bounds are worth"""
     epochs: int = 40
     """passes over the training data"""
