@@ -1,5 +1,8 @@
 """Where transforms and distributions meet."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -75,3 +78,16 @@ def test_mismatches_are_told_in_one_sentence():
         ag.Chain(make(), make())
     with pytest.raises(ag.InputError, match="at least one"):
         ag.Chain()
+    with pytest.raises(ag.InputError, match="Flip are 0 or 1: draw them from a Bernoulli"):
+        ag.Augmentation(ag.Flip("vertical"), ag.Uniform([0.5]))
+    with pytest.raises(ag.InputError, match="Affine2d are continuous"):
+        ag.Augmentation(ag.Affine2d("rotate"), ag.Bernoulli([0.5]))
+
+
+def test_augmentations_and_models_can_be_pickled_and_copied():
+    chain = ag.Chain(
+        make(), ag.Augmentation(ag.Contrast(), ag.Uniform([0.1])), ag.Augmentation(ag.Flip(), ag.Bernoulli([0.1, 0.2]))
+    )
+    model = ag.InvariantModel(torch.nn.Flatten(), chain, average=ag.mean_prob)
+    for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert str(other.augmentation) == str(chain) and other.average == ag.mean_prob

@@ -57,6 +57,11 @@ class TestLearn:
         folders = list(Path("runs").iterdir())
         assert len(folders) == 2 and all((folder / "result.json").exists() for folder in folders)
 
+    def test_folders_may_have_any_name(self, capsys):
+        for out in ("a[/b]", "run[old]", "ünï cödé"):
+            assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--out", out]) == 0
+            assert f"Run folder: {out}" in capsys.readouterr().out
+
     def test_a_seed_repeats(self, capsys):
         for out in ("a", "b"):
             main(["learn", *QUICK, "--out", out])
@@ -135,6 +140,10 @@ class TestWrongInput:
             (["--coordinates", "rotate,rotate"], "'rotate' twice"),
             (["--coordinates", ","], "name at least one"),
             (["--device", "gpu"], "The device 'gpu' cannot be used here"),
+            (["--device", "meta"], "The device 'meta' cannot be used here"),
+            (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
+            (["--resume", "x", "--epochs", "40"], "leave out --epochs"),
+            (["sprites", "--resume", "x"], "leave out sprites"),
             (["--resume", "nowhere"], "nowhere is not a run folder: it has no config.json"),
             (["--resume", "x", "--epochs", "7"], "leave out --epochs"),
         ],
@@ -208,6 +217,10 @@ class TestAsAProcess:
         shown = run("learn", "--help").stdout
         for name in ag.Recipe.__dataclass_fields__:
             assert f"--{name.replace('_', '-')}" in shown
+
+    def test_a_terminal_without_unicode_gets_its_answer(self):
+        done = run("learn", "--epochs", "1", "--coordinates", "scale", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+        assert done.returncode == 0 and "scale: yes" in done.stdout
 
     def test_wrong_input_shows_no_traceback(self):
         done = run("learn", "--coordinates", "spin")

@@ -12,7 +12,7 @@ import augerino
 PACKAGE = Path(augerino.__file__).parent
 ROWS = {
     "errors": 0,
-    **dict.fromkeys(("files", "lie", "recipe", "rng", "tree"), 1),
+    **dict.fromkeys(("files", "lie", "recipe", "rng", "tree", "units"), 1),
     **dict.fromkeys(("checkpoint", "distributions", "transforms"), 2),
     "augmentation": 3,
     **dict.fromkeys(("models", "policy", "regularizers"), 4),

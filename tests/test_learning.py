@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import augerino as ag
 from augerino.data.sprites import sprites
@@ -31,6 +31,66 @@ def test_any_form_of_data(data):
     assert learned.evaluate(data).items == 96
     assert "rotate: yes" in str(learned)
     assert learned.policy.augmentation().bounds() == learned.bounds
+
+
+def loader_of(x, y, **options):
+    return DataLoader(TensorDataset(x, y), batch_size=32, **options)
+
+
+@pytest.mark.parametrize("wrap", [lambda x, y: (x, y), TensorDataset, loader_of], ids=["pair", "dataset", "loader"])
+class TestEveryForm:
+    """The same data are good or bad in whatever form they come."""
+
+    def test_doubles_halves_and_small_integers(self, wrap):
+        for x, y in ((DATA.x.double(), DATA.y), (DATA.x.half(), DATA.y.int()), (DATA.x, DATA.y % 2 == 0)):
+            learned = ag.learn(None, wrap(x, y), **QUICK)
+            assert learned.evaluate(wrap(x, y)).items == 96
+
+    def test_scalar_targets(self, wrap):
+        assert ag.learn(None, wrap(DATA.x, DATA.angles.double()), **QUICK).task == "regression"
+
+    @pytest.mark.parametrize(
+        ("x", "y", "message"),
+        [
+            (DATA.x, DATA.y - 1, "lowest is -1"),
+            (DATA.x, torch.ones(96, dtype=torch.long), "only one class"),
+            (torch.where(torch.arange(96)[:, None, None, None] == 40, float("nan"), DATA.x), DATA.y, "NaN or Inf"),
+            (DATA.x, torch.where(torch.arange(96) == 90, 9, DATA.y), "label 9|no item has label 4"),
+            (DATA.x[:, :1], DATA.y, r"does not take inputs of shape \(2, 1, 32, 32\)"),
+        ],
+    )
+    def test_bad_data(self, wrap, x, y, message):
+        net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(4 * 30 * 30, 4))
+        with pytest.raises(ag.InputError, match=message):
+            ag.learn(net, wrap(x, y), **QUICK)
+
+    def test_evaluation_takes_what_there_is(self, wrap):
+        learned = ag.learn(None, wrap(DATA.x, DATA.y), **QUICK)
+        assert learned.evaluate(wrap(DATA.x[:1], DATA.y[:1])).items == 1
+        with pytest.raises(ag.InputError, match="4 classes apart, but the data have label 7"):
+            learned.evaluate(wrap(DATA.x[:2], torch.tensor([0, 7])))
+
+
+def test_a_net_of_ones_own_may_know_classes_that_the_data_lack():
+    net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
+    assert ag.learn(net, (DATA.x, DATA.y * 2), **QUICK).outputs == 10
+
+
+def test_streams_are_told_apart_from_data_of_known_length():
+    class Stream(IterableDataset):
+        def __iter__(self):
+            while True:
+                yield DATA.x[0], DATA.y[0]
+
+    for data in (Stream(), DataLoader(Stream(), batch_size=4)):
+        with pytest.raises(ag.InputError, match="needs data whose length is known"):
+            ag.learn(None, data, **QUICK)
+
+
+def test_resuming_with_another_recipe_is_refused(tmp_path):
+    ag.learn(None, (DATA.x, DATA.y), checkpoint=tmp_path / "c", **QUICK)
+    with pytest.raises(ag.InputError, match="made with epochs=1, but is resumed with epochs=3"):
+        ag.learn(None, (DATA.x, DATA.y), checkpoint=tmp_path / "c", resume=True, **{**QUICK, "epochs": 3})
 
 
 def test_floating_targets_make_a_regression():
@@ -96,6 +156,18 @@ def test_labels_beyond_the_nets_outputs_are_told():
 
 def test_a_recipe_is_checked():
     assert ag.Recipe().but(epochs=3).epochs == 3
-    for bad in ({"epochs": 0}, {"start": 0.0}, {"weight": -1.0}, {"lr": float("inf")}, {"precision": "fp8"}, {"coordinates": ()}):
+    assert ag.Recipe(coordinates="rotate, scale").coordinates == ("rotate", "scale")
+    for bad in (
+        {"epochs": "3"},
+        {"start": "wide"},
+        {"start": 1e39},
+        {"seed": -1},
+        {"epochs": 0},
+        {"start": 0.0},
+        {"weight": -1.0},
+        {"lr": float("inf")},
+        {"precision": "fp8"},
+        {"coordinates": ()},
+    ):
         with pytest.raises(ag.InputError):
             ag.Recipe(**bad)

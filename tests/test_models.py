@@ -59,6 +59,24 @@ class TestAveraging:
         expected = net(g(X.repeat(3, 1, 1, 1))).reshape(3, 5, 4).mean(0)
         assert torch.allclose(got, expected, atol=1e-6)
 
+    def test_one_copy_of_mean_prob_keeps_its_gradient_where_probabilities_vanish(self):
+        class Scores(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gap = nn.Parameter(torch.tensor(200.0))
+
+            def forward(self, x):
+                return torch.stack([self.gap.expand(len(x)), torch.zeros(len(x))], dim=1)
+
+        model = ag.InvariantModel(Scores(), rotation(), average=ag.mean_prob)
+        nn.functional.nll_loss(model(X), torch.ones(5, dtype=torch.long)).backward()
+        assert model.net.gap.grad == 1
+
+    def test_an_empty_batch_gives_an_empty_answer(self):
+        for copies in (1, 3):
+            model = ag.InvariantModel(classifier(), rotation(), test_copies=copies, average=ag.mean_log_prob).eval()
+            assert model(X[:0]).shape == (0, 4)
+
     def test_under_bf16_the_average_is_taken_in_float32(self):
         model = ag.InvariantModel(classifier(), rotation(), average=ag.mean_log_prob).eval()
         with torch.autocast("cpu", torch.bfloat16):
@@ -115,13 +133,40 @@ class TestEquivariance:
         assert (model(x) - x).abs().max() < 0.05
 
     @pytest.mark.parametrize("padding", ["zeros", "border"])
-    def test_a_constant_survives_up_to_the_border(self, padding):
-        # an unweighted mean would darken the corners, which most rotations push out of the frame
-        turn = ag.Augmentation(ag.Affine2d("rotate", "scale", padding=padding), ag.Uniform([math.pi, 0.3]))
-        chain = ag.Chain(turn, ag.Augmentation(ag.Affine2d("translate_x", padding=padding), ag.Uniform([0.5])))
+    def test_a_mean_of_constants_is_the_constant_up_to_the_border(self, padding):
+        """An unweighted mean would darken the corners, a wrongly weighted one would brighten the rim."""
+
+        class Constant(nn.Module):
+            def forward(self, x):
+                return torch.full_like(x, -4.0)
+
+        turn = ag.Augmentation(ag.Affine2d("rotate", "scale", "translate_x", padding=padding), ag.Uniform([3.1, 1.0, 0.5]))
+        chain = ag.Chain(turn, ag.Augmentation(ag.Affine2d("translate_y", padding="border"), ag.Uniform([0.5])))
         for augmentation in (turn, chain):
-            model = ag.EquivariantModel(nn.Identity(), augmentation, test_copies=8).eval()
-            assert torch.allclose(model(torch.ones(2, 1, 16, 16)), torch.ones(2, 1, 16, 16), atol=1e-4)
+            model = ag.EquivariantModel(Constant(), augmentation, test_copies=4).eval()
+            assert torch.allclose(model(torch.rand(8, 1, 16, 16)), torch.tensor(-4.0), atol=1e-3)
+
+    def test_probabilities_stay_probabilities(self):
+        model = ag.EquivariantModel(nn.Conv2d(2, 3, 3, padding=1), rotation(math.pi), average=ag.mean_prob, test_copies=4).eval()
+        total = model(smooth_images(2, dtype=torch.float32)).exp().sum(dim=1)
+        assert torch.allclose(total, torch.ones_like(total), atol=1e-3)
+
+    def test_border_padding_keeps_the_identity_up_to_the_border(self):
+        turn = ag.Augmentation(ag.Affine2d("rotate", padding="border"), ag.Uniform([math.pi]))
+        model = ag.EquivariantModel(nn.Identity(), turn, test_copies=8).eval()
+        assert torch.allclose(model(torch.ones(2, 1, 16, 16)), torch.ones(2, 1, 16, 16), atol=1e-4)
+
+    def test_chunks_bound_the_bare_prediction_too(self):
+        sizes = []
+
+        class Spy(nn.Module):
+            def forward(self, x):
+                sizes.append(len(x))
+                return x
+
+        far = ag.Augmentation(ag.Affine2d("translate_x"), ag.Uniform([5.0]))
+        ag.EquivariantModel(Spy(), far, test_copies=2, chunk=2).eval()(torch.rand(10, 1, 8, 8))
+        assert max(sizes) == 2 and sum(sizes) == 30
 
     def test_what_no_copy_saw_keeps_the_bare_prediction(self):
         class Far(ag.LearnedDistribution):

@@ -44,5 +44,12 @@ def test_the_objective_adds_up():
     assert terms.loss == F.nll_loss(prediction, target)
     assert terms.penalty.item() == pytest.approx(-0.1 * 0.09)
     assert terms.total == terms.loss + terms.penalty
-    with pytest.raises(ag.InputError, match="at least 0"):
-        ag.Objective(F.nll_loss, a, weight=-1)
+    for weight in (-1, float("nan"), float("inf")):
+        with pytest.raises(ag.InputError, match="at least 0"):
+            ag.Objective(F.nll_loss, a, weight=weight)
+
+
+def test_a_certain_flip_keeps_a_finite_log_volume():
+    flip = ag.Bernoulli([0.5])
+    flip.raw_probability.data.fill_(60.0)
+    assert ag.LogVolume()(ag.Augmentation(ag.Flip("vertical"), flip)).isfinite()

@@ -36,6 +36,27 @@ def test_the_round_trip_through_a_file_is_exact(tmp_path, make, dtype):
     assert ag.Policy.of(loaded) == Policy.load(tmp_path / "p.json")
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_survives_too(tmp_path, dtype):
+    original = MEMBERS["uniform"]().to(dtype)
+    ag.Policy.of(original).save(tmp_path / "p.json")
+    loaded = ag.Policy.load(tmp_path / "p.json").augmentation()
+    assert torch.equal(loaded.distribution.raw_bound, original.distribution.raw_bound)
+
+
+@pytest.mark.parametrize("raw", [-1e4, -100.0, -70.0, 60.0, 500.0])
+@pytest.mark.parametrize("kind", ["uniform", "gaussian", "flip", "interval"])
+def test_extreme_parameters_survive_too(tmp_path, kind, raw):
+    original = MEMBERS[kind]()
+    for name, parameter in original.named_parameters():
+        if "raw" in name:
+            parameter.data.fill_(raw)
+    ag.Policy.of(original).save(tmp_path / "p.json")
+    loaded = ag.Policy.load(tmp_path / "p.json").augmentation()
+    for a, b in zip(original.parameters(), loaded.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
 def test_it_is_readable(tmp_path):
     ag.Policy.of(ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.7854]))).save(tmp_path / "p.json")
     data = json.loads((tmp_path / "p.json").read_text())
@@ -86,6 +107,10 @@ def edited(**settings):
         (json.dumps(policy_data(distribution=5)), "damaged"),
         (json.dumps(edited(bound=[0.9])), "To use edited settings, delete its 'parameters'"),
         (json.dumps(edited(bound="wide")), "damaged"),
+        (json.dumps(edited(bound=[10**400])), "damaged"),
+        (json.dumps(edited(bound=[1e39])), "finite"),
+        (json.dumps(edited(bound=[float("nan")])), "finite"),
+        ('{"format": "augerino-policy", "version": 1, "transform": ' + "[" * 900 + "]" * 900 + "}", "nested too deeply|damaged"),
         (json.dumps(edited(bound=[-1])), "above 0"),
         (json.dumps(edited(bound=[0.1, 0.2])), "delete its 'parameters'"),
     ],

@@ -104,9 +104,34 @@ def test_a_broken_distribution_is_caught(kind, message):
         testing.check_distribution(kind([0.3, 0.5]))
 
 
-def test_a_distribution_without_gradients_is_caught():
-    with pytest.raises((AssertionError, RuntimeError)):
-        testing.check_distribution(NoGradient([0.3]))
+class TooWide(ag.Uniform):
+    @property
+    def spread(self):
+        return 3 * super().spread
+
+
+@pytest.mark.parametrize(("kind", "message"), [(NoGradient, "sends no gradient"), (TooWide, "wider than what it draws")])
+def test_other_broken_distributions_are_caught(kind, message):
+    with pytest.raises(AssertionError, match=message):
+        testing.check_distribution(kind([0.3]))
+
+
+class FirstItem(Good):
+    def forward(self, x, t):
+        return super().forward(x, t) + t[:, :, None, None].to(x) * x[:1].mean()
+
+
+def test_a_transform_that_looks_at_other_items_is_caught():
+    with pytest.raises(AssertionError, match="alone and in a batch"):
+        testing.check_transform(FirstItem(), X, inverse_tolerance=None)
+
+
+def test_nothing_in_view_is_no_proof():
+    far, x = torch.full((3, 1), 2.5), torch.rand(3, 1, 8, 8)
+    with pytest.raises(ag.InputError, match="Nothing stays in view"):
+        testing.assert_equivariant(nn.Conv2d(1, 1, 5, padding=2), x, ag.Affine2d("translate_x"), far)
+    with pytest.raises(AssertionError, match="nothing in view"):
+        testing.check_transform(ag.Affine2d("translate_x"), x, t=far)
 
 
 class Mean(nn.Module):

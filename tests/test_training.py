@@ -115,6 +115,54 @@ class TestResume:
         assert same(killed, whole)
         assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda optimizer: None,
+            lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step),
+            lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 24),
+            lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 5),
+        ],
+        ids=["none", "lambda", "cosine", "step"],
+    )
+    def test_schedulers_resume_too(self, tmp_path, make):
+        states = []
+        for path, epochs in (("whole", [3]), ("part", [1, 3])):
+            for i, count in enumerate(epochs):
+                model, objective, loader, optimizer, _ = training_script.build("batches")
+                options = {"scheduler": make(optimizer), "checkpoint": tmp_path / path, "resume": i > 0}
+                ag.fit(model, objective, loader, optimizer, epochs=count, **options)
+            states.append((model.state_dict(), optimizer.state_dict()))
+        assert same(*states)
+
+    def test_a_scheduler_left_out_or_other_settings_are_refused(self, tmp_path):
+        model, objective, loader, optimizer, scheduler = training_script.build()
+        options = {"epochs": 1, "checkpoint": tmp_path / "c"}
+        ag.fit(model, objective, loader, optimizer, scheduler=scheduler, settings={"lr": 1}, **options)
+        with pytest.raises(ag.InputError, match="with a scheduler"):
+            ag.fit(model, objective, loader, optimizer, settings={"lr": 1}, resume=True, **options)
+        with pytest.raises(ag.InputError, match="made with lr=1, but is resumed with lr=2"):
+            ag.fit(model, objective, loader, optimizer, scheduler=scheduler, settings={"lr": 2}, resume=True, **options)
+        plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        with pytest.raises(ag.InputError, match="waits for a metric"):
+            ag.fit(model, objective, loader, optimizer, scheduler=plateau, epochs=1)
+
+    def test_a_shorter_loader_is_told(self, tmp_path):
+        model, objective, loader, optimizer, _ = training_script.build("batches")
+
+        class Crash(Exception):
+            pass
+
+        def crash(epoch, step, loss):
+            if step == 7:
+                raise Crash
+
+        with pytest.raises(Crash):
+            ag.fit(model, objective, loader, optimizer, epochs=1, checkpoint=tmp_path / "c", save_every=6, on_step=crash)
+        short = ag.data.Batches(loader.x[:16], loader.y[:16], 8, generator=loader.generator)
+        with pytest.raises(ag.InputError, match="after 6 batches of an epoch, but the loader has fewer"):
+            ag.fit(model, objective, short, optimizer, epochs=1, checkpoint=tmp_path / "c", resume=True)
+
     def test_a_finished_training_resumes_to_its_records(self, tmp_path):
         _, _, history = training_script.run(tmp_path / "c", 2, False)
         _, _, again = training_script.run(tmp_path / "c", 2, True)
@@ -170,7 +218,7 @@ class TestStopping:
             if epoch == 2:
                 model.net[0].weight.data[0] = math.inf
 
-        with pytest.raises(ag.NonFiniteLoss):
+        with pytest.raises(ag.NonFiniteLoss, match=r"epoch 2, step \d: the (loss became|weights)"):
             ag.fit(model, objective, loader, optimizer, epochs=2, checkpoint=tmp_path / "c", on_step=break_weights)
         assert len(checkpoints.load(tmp_path / "c")["records"]) == 1
 

@@ -57,6 +57,9 @@ class Augmentation(nn.Module):
                 f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {distribution.size}. Choose "
                 f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
             )
+        if not isinstance(distribution, Product) and transform.discrete != distribution.discrete:
+            takes = "0 or 1: draw them from a Bernoulli" if transform.discrete else "continuous: a Bernoulli draws 0 or 1 only"
+            raise InputError(f"The coordinates of {type(transform).__name__} are {takes}.")
         self.transform, self.distribution = transform, distribution
 
     @property
@@ -88,7 +91,8 @@ class Augmentation(nn.Module):
 
     def describe(self) -> dict[str, str]:
         """How far each coordinate reaches, by name, in human units."""
-        return {name: self.transform.describe(name, value) for name, value in self.bounds().items()}
+        units = [self.transform.unit(name) for name in self.names]
+        return dict(zip(self.names, self.distribution.describe(units), strict=True))
 
     def __str__(self) -> str:
         kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]

@@ -1,5 +1,6 @@
 """The command: parses and calls. Torch is imported only once there is work to do."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["--version"], ["-V"]):
         sys.stdout.write(f"augerino {version('augerino')}\n")
         return 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± or × still gets its answer
     import tyro
 
     from augerino.commands.options import LearnOptions
@@ -32,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, NonFiniteLoss) as error:
         sys.stderr.write(f"augerino: {error}\n")
         return 2 if isinstance(error, InputError) else 1
+    except BrokenPipeError:  # whoever read our output has left
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("augerino: interrupted\n")
         return 130

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
 from augerino.errors import InputError
+from augerino.units import Unit
 
 Value = float | Sequence[float] | Tensor
 
@@ -35,7 +36,7 @@ def _vector(value: Value, what: str, like: Tensor | None = None) -> Tensor:
     if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
         expected = "one number or a vector" if like is None else f"one number or {like.numel()}"
         raise InputError(f"{what} takes {expected}, but got shape {tuple(vector.shape)}.")
-    if not vector.isfinite().all():
+    if not (vector.abs() < 1e30).all():
         raise InputError(f"{what} must be finite, but got {vector.tolist()}.")
     return vector
 
@@ -58,8 +59,11 @@ def _start(names: Sequence[str], start: float, given: dict[str, float], kind: st
 class LearnedDistribution(nn.Module):
     """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
 
-    Must write: `forward`, `rsample`, `spread`, `support`, `settings`.   Derived: `entropy`, `size`.
+    Must write: `forward`, `rsample`, `spread`, `support`, `settings`.
+    May write:  `reach` and `describe`, where "±spread" would mislead.   Derived: `entropy`, `size`.
     """
+
+    discrete: bool = False  # whether coordinates are 0 or 1
 
     def forward(self) -> D.Distribution:
         """The distribution at the current parameters, with event shape (k,)."""
@@ -82,6 +86,15 @@ class LearnedDistribution(nn.Module):
     def support(self) -> tuple[Tensor, Tensor]:
         """Lowest and highest value of each coordinate, (k,) each."""
         raise TypeError(f"Write the property {type(self).__name__}.support, two tensors (k,).")
+
+    @property
+    def reach(self) -> Tensor:
+        """How far from the identity draws may lie, (k,)."""
+        return self.spread
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        """Each coordinate's distribution in human units."""
+        return [unit.extent(value) for unit, value in zip(units, self.spread.tolist(), strict=True)]
 
     @property
     def size(self) -> int:
@@ -216,6 +229,14 @@ class Interval(LearnedDistribution):
         return (self.high - self.low) / 2
 
     @property
+    def reach(self) -> Tensor:
+        return torch.maximum(-self.low, self.high)
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        ends = zip(units, self.low.tolist(), self.high.tolist(), strict=True)
+        return [f"{unit.value(low)} to {unit.value(high)}" for unit, low, high in ends]
+
+    @property
     def support(self) -> tuple[Tensor, Tensor]:
         return self.low, self.high
 
@@ -294,6 +315,14 @@ class Gaussian(LearnedDistribution):
         return self.scale_tril.norm(dim=-1)
 
     @property
+    def reach(self) -> Tensor:
+        return self.loc.abs() + 2 * self.spread
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        values = zip(units, self.loc.tolist(), self.spread.tolist(), strict=True)
+        return [f"{unit.extent(sd)} (sd) around {unit.value(loc)}" for unit, loc, sd in values]
+
+    @property
     def support(self) -> tuple[Tensor, Tensor]:
         inf = torch.full_like(self.loc, torch.inf)
         return -inf, inf
@@ -307,7 +336,7 @@ class Bernoulli(LearnedDistribution):
     r"""Coordinates that are 0 or 1, with learned probabilities of 1.
 
     Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013).
-    The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry.
+    The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. The reach is p.
 
     Args:
         probability: one per coordinate, strictly between 0 and 1.
@@ -316,6 +345,8 @@ class Bernoulli(LearnedDistribution):
         >>> Bernoulli([0.5]).spread.item()
         1.0
     """
+
+    discrete = True
 
     def __init__(self, probability: Value) -> None:
         super().__init__()
@@ -344,15 +375,22 @@ class Bernoulli(LearnedDistribution):
 
     @property
     def spread(self) -> Tensor:
-        p = self.probability
-        return 2 * torch.minimum(p, 1 - p)
+        return 2 * torch.minimum(torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability))
+
+    @property
+    def reach(self) -> Tensor:
+        return self.probability
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        return [f"{100 * p:.1f} % of copies" for p in self.probability.tolist()]
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
         return torch.zeros_like(self.raw_probability), torch.ones_like(self.raw_probability)
 
     def settings(self) -> dict[str, Any]:
-        return {"probability": _listed(torch.sigmoid(self.raw_probability.double()))}
+        # certain to within 1e-12 is as certain as a constructor takes it
+        return {"probability": _listed(torch.sigmoid(self.raw_probability.double()).clamp(1e-12, 1 - 1e-12))}
 
 
 def _logit(probability: Tensor) -> Tensor:
@@ -381,6 +419,17 @@ class Product(LearnedDistribution):
     @property
     def spread(self) -> Tensor:
         return torch.cat([part.spread for part in self._parts])
+
+    @property
+    def reach(self) -> Tensor:
+        return torch.cat([part.reach for part in self._parts])
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        texts, units = [], list(units)
+        for part in self._parts:
+            texts += part.describe(units[: part.size])
+            units = units[part.size :]
+        return texts
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:

@@ -1,5 +1,6 @@
 """Files that are whole or not there: write beside, flush to disk, rename."""
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -18,15 +19,20 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise InputError(f"Cannot write {path}: {error.strerror or error}. What was there before is unchanged.") from error
+    except BaseException as error:  # an interrupt leaves nothing behind either
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            reason = error.strerror or error
+            raise InputError(f"Cannot write {path}: {reason}. What was there before is unchanged.") from error
+        raise
     if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # so that the rename itself outlives a power cut
-        finally:
-            os.close(folder)
+        with contextlib.suppress(OSError):  # some file systems refuse to sync a folder; the file itself is safe
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # so that the rename itself outlives a power cut
+            finally:
+                os.close(folder)
 
 
 def write_json(path: str | Path, value: Any) -> None:

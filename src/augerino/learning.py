@@ -1,5 +1,6 @@
 """The one-call front door: data in, learned symmetries out. Wiring only."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,12 +10,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from augerino import models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import arrays
-from augerino.data.arrays import Batches, Task
+from augerino.data.arrays import Batches, CheckedBatches, Task
 from augerino.diagnostics import Evaluation, Verdict, evaluate, verdicts
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.distributions import Uniform
@@ -41,6 +42,7 @@ class Learned:
     history: History
     start: dict[str, float]
     task: Task
+    outputs: int  # of the network: classes, or values
 
     @property
     def augmentation(self) -> Augmentation:
@@ -60,6 +62,7 @@ class Learned:
     def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
         """Loss and accuracy on other data, given as to `learn`."""
         loader, _ = _loader(data, batch_size, shuffle=False)
+        loader.expect(outputs=self.outputs)
         return evaluate(self.model, self.objective.loss, loader)
 
     def __str__(self) -> str:
@@ -102,24 +105,28 @@ def learn(
     start = augmentation.bounds()
     with _seeded(recipe.seed):
         loader, sample = _loader(data, recipe.batch_size, shuffle=True)
-        task = _task(sample[1])
-        net = _small_net(loader, sample, task, recipe.width) if net is None else net
+        steps = _steps(loader)
+        task: Task = "regression" if sample[1].is_floating_point() else "classification"
+        if net is None:
+            net = _small_net(loader, sample, task, recipe.width)
         loss, average = _LOSSES[task]
         model = models.InvariantModel(
             net, augmentation, train_copies=recipe.train_copies, test_copies=recipe.copies, average=average
         ).to(find_device(recipe.device))
-        _check_outputs(model, sample, task)
+        outputs = _count_outputs(model, sample, task)
+        loader.expect(outputs=outputs, two_classes=task == "classification")
         objective = Objective(loss, augmentation, weight=recipe.weight)
         groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
         optimizer = torch.optim.Adam(groups, lr=recipe.lr)
-        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=recipe.epochs * len(loader))
-        history = History()
+        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=recipe.epochs * steps)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
+        options["settings"] = {**dataclasses.asdict(recipe), "device": None}  # where it runs may change
+        history = History()
         for record in train(model, objective, loader, optimizer, epochs=recipe.epochs, scheduler=scheduler, **options):
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
-    return Learned(model.eval(), objective, history, start, task)
+    return Learned(model.eval(), objective, history, start, task, outputs)
 
 
 def default_augmentation(recipe: Recipe) -> Augmentation:
@@ -137,57 +144,71 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name, once something has been put there."""
+    """The device of that name, once something has been computed there."""
     try:
-        return torch.zeros(0, device=name).device
+        one = torch.ones(1, device=name)
+        (one + one).item()
+        return one.device
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"The device '{name}' cannot be used here: {str(error).splitlines()[0]}") from error
 
 
-def _loader(data: Any, batch_size: int, *, shuffle: bool) -> tuple[Any, tuple[Any, Any]]:
-    """A loader for whatever data came, and its first batch (or, in memory, all of it)."""
+def _loader(data: Any, batch_size: int, *, shuffle: bool) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
+    """A checking loader for whatever data came, and its first batch (or, in memory, all of it)."""
     if isinstance(data, list | tuple) and len(data) == 2:
-        x, y, _ = arrays.check(*data)
-        return Batches(x, y, batch_size, shuffle=shuffle), (x, y)
-    if isinstance(data, DataLoader):
-        loader: DataLoader[Any] = data
-    elif isinstance(data, Dataset):
+        x, y = arrays.check(*data)
+        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle), labels=y), (x, y)
+    if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
         if len(data) == 0:  # type: ignore[arg-type]
             raise InputError("The dataset is empty.")
-        loader = DataLoader(data, batch_size, shuffle=shuffle)
-    else:
+        data = DataLoader(data, batch_size, shuffle=shuffle)
+    elif isinstance(data, Dataset):
+        data = DataLoader(data, batch_size)
+    if not isinstance(data, DataLoader):
         raise InputError(f"data must be a pair (inputs, targets), a Dataset or a DataLoader, but is a {type(data).__name__}.")
+    loader = CheckedBatches(data)
     with torch.random.fork_rng():
-        batch = next(iter(loader), None)
-    if not isinstance(batch, list | tuple) or len(batch) != 2 or not isinstance(batch[1], Tensor):
-        raise InputError("The data must yield (input, target) pairs of tensors, and at least one of them.")
-    return loader, (batch[0], batch[1])
+        sample = next(iter(loader), None)
+    if sample is None:
+        raise InputError("The data loader yields nothing.")
+    return loader, sample
 
 
-def _check_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], task: Task) -> None:
+def _steps(loader: CheckedBatches) -> int:
+    try:
+        return len(loader)
+    except TypeError as error:
+        raise InputError(
+            "learn needs data whose length is known, for its schedule; for a stream, give its Dataset a __len__, or use ag.train."
+        ) from error
+
+
+def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], task: Task) -> int:
     """Predicts for two items before any training, to tell now what a loss would tell badly or not at all."""
     device = next(model.parameters()).device
     x, y = (tree.map(lambda leaf: leaf[:2].to(device), part) for part in sample)
-    with evaluation_mode(model):
-        shape = tuple(model(x).shape)
+    try:
+        with evaluation_mode(model):
+            shape = tuple(model(x).shape)
+    except InputError:
+        raise
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
+        raise InputError(f"The network does not take inputs of shape {shapes}: {str(error).splitlines()[0]}") from error
     if task == "regression" and shape != tuple(y.shape):
         raise InputError(f"The network returns {shape} for targets {tuple(y.shape)}: their shapes must be the same.")
-    if task == "classification" and (len(shape) < 2 or shape[1] <= int(sample[1].max())):
-        classes = shape[1] if len(shape) > 1 else 1
-        raise InputError(f"The network tells {classes} classes apart, but the data have label {int(sample[1].max())}.")
+    if len(shape) < 2:
+        raise InputError(f"The network must return one row of scores an input, but returned {shape} for two inputs.")
+    return shape[1]
 
 
-def _task(y: Tensor) -> Task:
-    return "regression" if y.is_floating_point() else "classification"
-
-
-def _small_net(loader: Any, sample: tuple[Any, Tensor], task: Task, width: int) -> nn.Module:
+def _small_net(loader: CheckedBatches, sample: tuple[Any, Tensor], task: Task, width: int) -> nn.Module:
     x, y = sample
     if not isinstance(x, Tensor) or x.dim() != 4:
         got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
         raise InputError(f"A network is built for images (N, C, H, W) only, but the inputs are {got}: pass a net of your own.")
     if task == "regression":
-        outputs = y[0].numel()
-    else:
-        outputs = 1 + max(int(labels.max()) for _, labels in ([sample] if isinstance(loader, Batches) else loader))
-    return SmallCNN(x.shape[1], outputs, width)
+        return SmallCNN(x.shape[1], y[0].numel(), width)
+    with torch.random.fork_rng():
+        labels = torch.cat([labels for _, labels in loader]) if loader.labels is None else loader.labels
+    return SmallCNN(x.shape[1], arrays.count_classes(labels), width)

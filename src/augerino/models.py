@@ -28,6 +28,7 @@ class Average:
     name: str
     before: Callable[[Tensor], Tensor]
     after: Callable[[Tensor], Tensor]
+    alone: Callable[[Tensor], Tensor]  # what one copy becomes: `after(before(y))` without its rounding
 
     def __call__(self, y: Tensor) -> Tensor:
         stacked = self.before(y.flatten(0, 1)).unflatten(0, y.shape[:2])
@@ -47,18 +48,16 @@ def _prob(y: Tensor) -> Tensor:
 
 
 def _log(p: Tensor) -> Tensor:
-    # Probabilities sum to 1 but at the rim of what a warp saw, where they are brought to it again.
-    p = p.clamp_min(torch.finfo(p.dtype).tiny)
-    return p.log() - p.sum(dim=1, keepdim=True).log()
+    return p.clamp_min(torch.finfo(p.dtype).tiny).log()
 
 
 #: The mean of the outputs themselves, for regression.
-mean = Average("mean", _same, _same)
+mean = Average("mean", _same, _same, _same)
 #: Class scores (B, classes, ...) to the mean of log-probabilities, for `F.nll_loss`: the paper's Eq. 2, where the loss of the
 #: mean is the mean of the losses. Not renormalised: a copy that is certain of another class keeps its veto.
-mean_log_prob = Average("mean_log_prob", _log_prob, _same)
+mean_log_prob = Average("mean_log_prob", _log_prob, _same, _log_prob)
 #: Class scores to the log of the mean probability, for `F.nll_loss`: an ensemble's vote.
-mean_prob = Average("mean_prob", _prob, _log)
+mean_prob = Average("mean_prob", _prob, _log, _log_prob)
 
 
 class InvariantModel(nn.Module):
@@ -80,6 +79,8 @@ class InvariantModel(nn.Module):
         torch.Size([5, 3])
     """
 
+    moves_outputs = False
+
     def __init__(
         self,
         net: nn.Module,
@@ -98,55 +99,60 @@ class InvariantModel(nn.Module):
         self.train_copies, self.test_copies, self.chunk = train_copies, test_copies, chunk
 
     def forward(self, x: Any) -> Tensor:
-        batch = tree.batch_size(x)
-        count = batch * (self.train_copies if self.training else self.test_copies)
-        g = self.augmentation.sample(count)
-        size = self.chunk or count
-        if size >= count:
-            y, weight = self._predict(tree.repeat(x, count // batch), g)
-            total = _sum_copies(y, batch)
-            seen = count // batch if weight is None else _sum_copies(weight, batch)
+        batch, copies = tree.batch_size(x), self.train_copies if self.training else self.test_copies
+        g = self.augmentation.sample(batch * copies)
+        if self.chunk is not None and self.chunk < batch * copies:
+            total, seen = self._predict_in_chunks(x, g, batch, self.chunk)
+        elif copies == 1 and not self.moves_outputs:
+            return self.average.alone(self._outputs(g(x)))
         else:
-            total, seen = self._predict_in_chunks(x, g, batch, size)
-        if isinstance(seen, Tensor):
-            return self.average.after(self._fill_unseen(total, seen, x))
-        return self.average.after(total / seen)
+            y, weight = self._predict(tree.repeat(x, copies), g)
+            total, seen = _sum_copies(y, batch), None if weight is None else _sum_copies(weight, batch)
+        return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
 
     def _predict(self, x: Any, g: Element) -> tuple[Tensor, Tensor | None]:
         """One prediction per copy in the frame of its input, weighted by how much was seen, and that weight."""
-        y = self.net(g(x))
-        if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != g.t.shape[0]:
+        return self._bring_back(self.average.before(self._outputs(g(x))), g)
+
+    def _outputs(self, x: Any) -> Tensor:
+        rows, y = tree.batch_size(x), self.net(x)
+        if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != rows:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
-            raise InputError(f"The network must return one tensor with {g.t.shape[0]} rows, one per input, but returned {got}.")
-        return self._bring_back(self.average.before(y), g)
+            raise InputError(f"The network must return one tensor with {rows} rows, one per input, but returned {got}.")
+        return y
 
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         return y, None
 
-    def _predict_in_chunks(self, x: Any, g: Element, batch: int, size: int) -> tuple[Tensor, Tensor | int]:
+    def _predict_in_chunks(self, x: Any, g: Element, batch: int, size: int) -> tuple[Tensor, Tensor | None]:
         total: Tensor | None = None
-        seen: Tensor | int = 0
+        seen: Tensor | None = None
         for start in range(0, g.t.shape[0], size):
             part = Element(g.transform, g.t[start : start + size])
             items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
-            y, weight = self._predict(tree.map(lambda leaf: leaf[items], x), part)  # noqa: B023 (used at once)
+            y, weight = self._predict(_take(x, items), part)
             total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
-            if weight is None:
-                seen = g.t.shape[0] // batch
-            else:
-                before = weight.new_zeros(batch, *weight.shape[1:]) if isinstance(seen, int) else seen
-                seen = before.index_add(0, items, weight)
+            if weight is not None:
+                seen = (weight.new_zeros(batch, *weight.shape[1:]) if seen is None else seen).index_add(0, items, weight)
         assert total is not None
         return total, seen
 
     def _fill_unseen(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
         """The weighted mean; what no copy saw keeps the prediction for the input as it is."""
-        nowhere = seen < 1e-6
-        y = total / seen.clamp_min(1e-6)
-        return torch.where(nowhere, self.average.before(self.net(x)), y) if nowhere.any() else y
+        nowhere = seen < 1e-3
+        y = total / seen.clamp_min(1e-3)
+        if not bool(nowhere.any()):
+            return y
+        items = torch.arange(seen.shape[0], device=seen.device).split(self.chunk or max(seen.shape[0], 1))
+        bare = torch.cat([self.average.before(self._outputs(_take(x, part))) for part in items])
+        return torch.where(nowhere, bare, y)
 
     def extra_repr(self) -> str:
         return f"train_copies={self.train_copies}, test_copies={self.test_copies}, average={self.average.name}"
+
+
+def _take(x: Any, items: Tensor) -> Any:
+    return tree.map(lambda leaf: leaf[items], x)
 
 
 def _sum_copies(y: Tensor, batch: int) -> Tensor:
@@ -156,8 +162,8 @@ def _sum_copies(y: Tensor, batch: int) -> Tensor:
 class EquivariantModel(InvariantModel):
     r"""The model \(f_{eq}(x) = E_{g \sim \mu_\theta}\, g^{-1} f(g x)\) (Benton et al. 2020, Section 3.1).
 
-    What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage, g^-1 g 1;
-    with it the identity network stays the identity up to the border. A place that no copy saw keeps the bare prediction.
+    What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage, g^-1 g 1:
+    what survives there and back. A place that no copy saw keeps the bare prediction.
 
     Args:
         action: how g acts on outputs; the augmentation's own transform by default.
@@ -169,6 +175,8 @@ class EquivariantModel(InvariantModel):
         >>> model.eval()(torch.ones(1, 1, 8, 8)).shape
         torch.Size([1, 1, 8, 8])
     """
+
+    moves_outputs = True
 
     def __init__(self, net: nn.Module, augmentation: Augmentation, *, action: Transform | None = None, **options: Any) -> None:
         super().__init__(net, augmentation, **options)
@@ -182,4 +190,8 @@ class EquivariantModel(InvariantModel):
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         h = g.on(self.action)
         back, seen = h.inv(y), h.coverage(y)
-        return back if seen is None or self.action.fades else back * seen, seen
+        if seen is None:
+            return back, None
+        if self.action.fades:  # a value at the rim is that of what was seen, not darkened by what was not
+            back = back / h.inv(torch.ones_like(y[:, :1])).clamp_min(1e-6)
+        return back * seen, seen

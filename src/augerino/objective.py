@@ -39,8 +39,8 @@ class Objective:
         regularizer: Regularizer | None = None,
         weight: float = 0.05,
     ) -> None:
-        if weight < 0:
-            raise InputError(f"The weight of the penalty must be at least 0, but got {weight}.")
+        if not 0 <= weight < float("inf"):
+            raise InputError(f"The weight of the penalty must be a number of at least 0, but got {weight}.")
         self.loss, self.augmentation, self.weight = loss, augmentation, weight
         self.regularizer = NegativeL2() if regularizer is None else regularizer
 

@@ -58,7 +58,7 @@ def figure(rows: int, columns: int, width: float, height: float) -> "tuple[Figur
 
 def scale_of(transform: Transform, name: str) -> tuple[float, str]:
     """The factor and the axis label that turn a coordinate into what a person reads."""
-    unit = (transform.units or ())[transform.names.index(name)].symbol if transform.units else ""
+    unit = transform.unit(name).symbol
     known = {"rad": (180 / math.pi, "degrees"), "half-images": (50.0, "% of the image")}
     return known.get(unit, (1.0, unit or "own unit"))
 

@@ -14,7 +14,7 @@ from augerino.errors import InputError
 
 VERSION = 1
 
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+_DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
 
 KINDS: dict[str, type[nn.Module]] = {
     kind.__name__: kind
@@ -61,7 +61,7 @@ class Policy:
             return Augmentation(_decode(self.data["transform"], known), _decode(self.data["distribution"], known))
         except InputError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, RecursionError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, RecursionError) as error:
             raise InputError(f"The policy is damaged ({error!r}). Restore it from a copy or learn it again.") from error
 
     def save(self, path: str | Path) -> None:
@@ -80,7 +80,11 @@ class Policy:
                 f"but this augerino reads version {VERSION}: update augerino."
             )
         policy = cls(data)
-        if _kinds_in(data) <= KINDS.keys():  # others are checked when `augmentation` is told what they are
+        try:
+            known = _kinds_in(data) <= KINDS.keys()
+        except RecursionError as error:
+            raise InputError(f"{path} is nested too deeply for a policy.") from error
+        if known:  # other kinds are checked when `augmentation` is told what they are
             policy.augmentation()
         return policy
 
@@ -108,24 +112,30 @@ def _encode(module: Any) -> Any:
     return data
 
 
+def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two settings are the same up to the rounding of their numbers."""
+    pairs = [(torch.tensor(a[key], dtype=torch.float64), torch.tensor(b[key], dtype=torch.float64)) for key in a]
+    return all(x.shape == y.shape and torch.allclose(x, y, rtol=1e-5, atol=1e-12) for x, y in pairs)
+
+
 def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
     if isinstance(data, list):
         return [_decode(item, known) for item in data]
     if not isinstance(data, Mapping):
         return data
-    kind, settings = data["kind"], {key: _decode(value, known) for key, value in data["settings"].items()}
+    kind = data["kind"]
+    settings = {key: _decode(value, known) for key, value in data["settings"].items()}
     if kind not in known:
         raise InputError(f"The policy holds a {kind}, which is not built in: pass kinds={{'{kind}': {kind}}} to augmentation().")
     module = known[kind](*settings.pop("names", ()), **settings)
     if "dtype" in data:
         module.to(_DTYPES[data["dtype"]])
-    for name, values in data.get("parameters", {}).items():
-        exact = torch.tensor(values, dtype=torch.float64)
-        parameter = module.get_parameter(name)
-        if not torch.allclose(parameter.detach().double(), exact, rtol=1e-5, atol=1e-5):
-            raise InputError(
-                f"The policy's {kind} says one thing in 'settings' and another in 'parameters' ({name}). "
-                "To use edited settings, delete its 'parameters'."
-            )
-        parameter.data.copy_(exact)
+    own = data.get("parameters", {})
+    for name, values in own.items():
+        module.get_parameter(name).data.copy_(torch.tensor(values, dtype=torch.float64))
+    if own and not _alike(module.settings(), settings):  # type: ignore[operator]
+        raise InputError(
+            f"The policy's {kind} says one thing in 'settings' and another in 'parameters'. "
+            "To use edited settings, delete its 'parameters'."
+        )
     return module

@@ -7,6 +7,10 @@ from typing import Any, Literal, Self
 
 from augerino.errors import InputError
 
+_COUNTS = ("epochs", "batch_size", "train_copies", "copies", "width")
+_RATES = ("start", "lr", "augmentation_lr")
+_WEIGHTS = ("weight", "weight_decay")
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -24,7 +28,7 @@ class Recipe:
     """items per step"""
     lr: float = 0.01
     """learning rate of the network's weights"""
-    augmentation_lr: float = 0.02
+    augmentation_lr: float = 0.04
     """learning rate of the bounds"""
     weight_decay: float = 1e-4
     """weight decay on the network; the bounds never have any"""
@@ -42,17 +46,25 @@ class Recipe:
     """bf16 trains faster where the hardware has it; auto finds out"""
 
     def __post_init__(self) -> None:
+        if isinstance(self.coordinates, str):  # one name, or several with commas, as on the command line
+            object.__setattr__(self, "coordinates", tuple(name.strip() for name in self.coordinates.split(",") if name.strip()))
+        for name in (*_COUNTS, "seed"):
+            if not isinstance(getattr(self, name), int):
+                raise InputError(f"{name} must be a whole number, but got {getattr(self, name)!r}.")
+        for name in (*_RATES, *_WEIGHTS):
+            if not isinstance(getattr(self, name), int | float):
+                raise InputError(f"{name} must be a number, but got {getattr(self, name)!r}.")
         if not self.coordinates:
             raise InputError("There is nothing to learn without coordinates: name at least one.")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
-        for name in ("epochs", "batch_size", "train_copies", "copies", "width"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
-        for name in ("start", "lr", "augmentation_lr"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise InputError(f"{name} must be a number above 0, but got {getattr(self, name)}.")
-        for name in ("weight", "weight_decay"):
+        for name in _RATES:
+            if not 0 < getattr(self, name) <= 1000:
+                raise InputError(f"{name} must be a number above 0 and at most 1000, but got {getattr(self, name)}.")
+        for name in _WEIGHTS:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} must be a number of at least 0, but got {getattr(self, name)}.")
         if self.precision not in ("auto", "float32", "bf16"):

@@ -10,7 +10,8 @@ from torch import Generator
 
 def generators_of(loader: Any) -> list[Generator]:
     """The generators a data loader draws its order from, besides the global one."""
-    places = (loader, getattr(loader, "sampler", None), getattr(getattr(loader, "batch_sampler", None), "sampler", None))
+    batches, dataset = getattr(loader, "batch_sampler", None), getattr(loader, "dataset", None)
+    places = (loader, getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None), dataset)
     found = {id(g): g for place in places if isinstance(g := getattr(place, "generator", None), Generator)}
     return list(found.values())
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.distributions import LearnedDistribution
+from augerino.errors import InputError
 from augerino.transforms import Transform
 
 
@@ -52,10 +53,9 @@ def check_transform(
     _assert_close(transform(x, zero), x, 1e-9, f"{name} at zero coordinates is the identity")
     y = transform(x, t)
     assert y.isfinite().all(), f"{name} returned NaN or Inf"
-    alone = transform(x[:1], t[:1])
-    _assert_close(y[:1], alone, 1e-9, f"{name} moves an item the same way alone and in a batch")
-    other = torch.cat([t[:1], t[1:].flip(-1) * 0.5])
-    _assert_close(transform(x, other)[:1], alone, 1e-9, f"{name} moves an item by its own coordinates only")
+    for i in range(len(x)):
+        alone = transform(x[i : i + 1], t[i : i + 1])
+        _assert_close(y[i : i + 1], alone, 1e-9, f"{name} moves an item the same way alone and in a batch")
     single = transform(x.float(), t.float())
     assert single.dtype == torch.float32, f"{name} turned float32 into {single.dtype}"
     _assert_close(single.double(), y, 1e-3, f"{name} agrees between float32 and float64")
@@ -78,6 +78,7 @@ def check_transform(
         back, weight = transform.inverse(y, t), transform.coverage(y, t)
         # A pixel is judged only if it and all that it was interpolated from stayed in view.
         seen = torch.ones_like(back) if weight is None else (weight > 1 - 1e-9).to(back).expand_as(back)
+        assert seen.mean() > 0.01, f"{name} leaves nothing in view at these coordinates: choose smaller ones to test its inverse"
         error = float(((back - x) * seen).abs().max() / (x.max() - x.min()).clamp_min(1e-12))
         assert error <= inverse_tolerance, f"{name}'s inverse leaves an error of {error:.2g} of the range of x"
 
@@ -106,6 +107,8 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     assert ((t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())).all(), f"{name} drew a sample outside its support"
     assert distribution.spread.shape == (k,), f"{name}.spread must have shape ({k},)"
     assert (distribution.spread >= 0).all(), f"{name}.spread is negative"
+    # A half-range is 1.7 standard deviations, a standard deviation 1, twice a probability at most 2.
+    assert (distribution.spread <= 2.01 * current.variance.sqrt() + 1e-6).all(), f"{name}.spread is wider than what it draws"
 
     noise = 6 / n**0.5  # six standard errors
     deviation = current.variance.sqrt()
@@ -119,6 +122,7 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     assert abs(measured - entropy) <= allowed, f"{name}.entropy() is {entropy:.4g}, but its samples say {measured:.4g}"
 
     parameters = dict(distribution.named_parameters())
+    assert t.requires_grad, f"{name}.rsample sends no gradient to its parameters"
     gradients = torch.autograd.grad(t.square().sum() + t.sum(), list(parameters.values()), allow_unused=True)
     for parameter, gradient in zip(parameters, gradients, strict=True):
         assert gradient is not None and gradient.isfinite().all(), f"{name}.rsample sends no gradient to {parameter}"
@@ -161,6 +165,8 @@ def assert_equivariant(
 
 def _relative(value: Tensor, reference: Tensor, weight: Tensor | None) -> float:
     seen = torch.ones_like(reference) if weight is None else (weight > 1 - 1e-6).to(reference).expand_as(reference)
+    if not seen.any():
+        raise InputError("Nothing stays in view at these coordinates, so nothing can be compared: choose smaller ones.")
     difference = ((value - reference).square() * seen).sum()
     size = (reference.square() * seen).sum().clamp_min(1e-30)
     return float((difference / size).sqrt())

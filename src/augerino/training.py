@@ -2,6 +2,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -95,6 +96,7 @@ def train(
     checkpoint: str | Path | None = None,
     save_every: int | None = None,
     resume: bool = False,
+    settings: dict[str, Any] | None = None,
     on_step: Callable[[int, int, float], None] | None = None,
 ) -> Iterator[Epoch]:
     """Trains, and yields one record per epoch.
@@ -114,6 +116,7 @@ def train(
         checkpoint: a file written after every epoch, atomically.
         save_every: also write it after every so many steps of an epoch.
         resume: go on from `checkpoint`; without it an existing file is never overwritten.
+        settings: plain values kept in the checkpoint; a resume with other ones is refused.
         on_step: called with epoch, step (both from 1) and loss.
     """
     if epochs < 1:
@@ -125,12 +128,18 @@ def train(
         raise InputError("resume needs the checkpoint to go on from: pass checkpoint=PATH.")
     if path is not None and path.exists() and not resume:
         raise InputError(f"{path} exists already: pass resume=True to go on from it, or choose another file.")
+    if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+        raise InputError("ReduceLROnPlateau waits for a metric; pass a scheduler that is stepped without one.")
+    if path is not None and getattr(loader, "persistent_workers", False):
+        warnings.warn(
+            "Persistent workers keep random states that no checkpoint holds: a resume may draw other data.", stacklevel=2
+        )
     where = torch.device(device) if device is not None else next(model.parameters()).device
     kind = choose_precision(precision, where)
     if kind == "bf16":
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    state = _State(model, optimizer, scheduler, loader)
+    state = _State(model, optimizer, scheduler, loader, settings)
     if resume and path is not None:
         state.load(path)
     yield from list(state.records)
@@ -143,22 +152,26 @@ def train(
             with torch.autocast(where.type, torch.bfloat16, enabled=kind == "bf16"):
                 terms = objective(model(x), y)
             loss = float(terms.loss.detach())
-            if not math.isfinite(loss + float(terms.penalty.detach())):
-                raise NonFiniteLoss(_non_finite(f"the loss became {loss}", epoch, step, objective.augmentation, path))
+            penalty = float(terms.penalty.detach())
+            for what, value in (("loss", loss), ("penalty", penalty)):
+                if not math.isfinite(value):
+                    raise NonFiniteLoss(_non_finite(f"the {what} became {value}", epoch, step, objective.augmentation, path))
             optimizer.zero_grad()
             terms.total.backward()
             optimizer.step()
             if scheduler is not None:
                 scheduler.step()
-            state.add(tree.batch_size(y), loss, float(terms.penalty.detach()))
+            state.add(tree.batch_size(y), loss, penalty)
             if on_step is not None:
                 on_step(epoch, step, loss)
             if path is not None and save_every is not None and step % save_every == 0:
                 state.seconds = time.perf_counter() - started
-                state.save(path, epoch, objective.augmentation)
+                state.check_weights(epoch, objective.augmentation, path)
+                state.save(path)
+        state.check_weights(epoch, objective.augmentation, path)
         record = state.end_epoch(epoch, objective.augmentation, time.perf_counter() - started)
         if path is not None:
-            state.save(path, epoch, objective.augmentation)
+            state.save(path)
         yield record
 
 
@@ -176,8 +189,9 @@ def fit(
 class _State:
     """Everything that a checkpoint holds: enough to go on, bit for bit, from any step."""
 
-    def __init__(self, model: nn.Module, optimizer: Any, scheduler: Any, loader: Any) -> None:
+    def __init__(self, model: nn.Module, optimizer: Any, scheduler: Any, loader: Any, settings: dict[str, Any] | None) -> None:
         self.model, self.optimizer, self.scheduler, self.loader = model, optimizer, scheduler, loader
+        self.settings = settings or {}
         self.records: list[Epoch] = []
         self.step, self.items, self.loss, self.penalty, self.seconds = 0, 0, 0.0, 0.0, 0.0
         self.order: dict[str, Any] | None = None  # the random state that this epoch's data order was drawn from
@@ -195,7 +209,8 @@ class _State:
         rng.set_state(self.order, self.loader)
         batches = iter(self.loader)
         for _ in range(self.step):
-            next(batches)
+            if next(batches, None) is None:
+                raise InputError(f"The checkpoint was made after {self.step} batches of an epoch, but the loader has fewer.")
         rng.set_state(self.now, self.loader)
         self.now = None
         yield from batches
@@ -215,14 +230,18 @@ class _State:
         self.order = self.now = None
         return record
 
-    def save(self, path: Path, epoch: int, augmentation: Augmentation) -> None:
-        for name, value in self.model.state_dict().items():
-            if value.is_floating_point() and not bool(value.isfinite().all()):
+    def check_weights(self, epoch: int, augmentation: Augmentation, path: Path | None) -> None:
+        """Stops before weights that are no numbers are saved or trained on."""
+        for name, value in self.model.named_parameters():
+            if not bool(value.isfinite().all()):
                 message = f"the weights '{name}' stopped being numbers"
                 raise NonFiniteLoss(_non_finite(message, epoch, self.step, augmentation, path))
+
+    def save(self, path: Path) -> None:
         checkpoints.save(
             path,
             {
+                "settings": self.settings,
                 "model": dict(self.model.state_dict()),
                 "optimizer": self.optimizer.state_dict(),
                 "scheduler": None if self.scheduler is None else _plain(self.scheduler.state_dict()),
@@ -235,6 +254,12 @@ class _State:
 
     def load(self, path: Path) -> None:
         saved = checkpoints.load(path)
+        for name in sorted({**self.settings, **saved.get("settings", {})}):
+            now, then = self.settings.get(name), saved.get("settings", {}).get(name)
+            if now != then:
+                raise InputError(f"{path} was made with {name}={then!r}, but is resumed with {name}={now!r}: keep the settings.")
+        if (saved.get("scheduler") is None) != (self.scheduler is None):
+            raise InputError(f"{path} was made {'without' if self.scheduler else 'with'} a scheduler: resume it the same way.")
         try:
             self.model.load_state_dict(saved["model"])
             self.optimizer.load_state_dict(saved["optimizer"])
@@ -252,7 +277,7 @@ class _State:
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
     """A scheduler's state without the functions that some keep in it."""
-    return {key: value for key, value in state.items() if not callable(value) and key != "lr_lambdas"}
+    return {key: value for key, value in state.items() if not callable(value)}
 
 
 def _pair(batch: Any, device: torch.device) -> tuple[Any, Any]:

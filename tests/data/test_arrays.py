@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data.arrays import Batches, check
+from augerino.data.arrays import Batches, check, count_classes
 
 
 def test_batches_cover_everything_once_in_a_new_order():
@@ -25,10 +25,11 @@ def test_no_batch_of_one_is_left_over(n, size, expected):
 
 
 def test_check_brings_data_into_form():
-    x, y, task = check(np.full((4, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 1, 0, 1]))
-    assert x.dtype == torch.float32 and x.max() == 1 and y.dtype == torch.int64 and task == "classification"
-    x, y, task = check(torch.rand(4, 3), torch.rand(4))
-    assert y.shape == (4, 1) and task == "regression"
+    x, y = check(np.full((4, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 1, 0, 1]))
+    assert x.dtype == torch.float32 and x.max() == 1 and y.dtype == torch.int64
+    x, y = check(torch.rand(4, 3, dtype=torch.float64), torch.rand(4, dtype=torch.float64))
+    assert x.dtype == torch.float32 and y.shape == (4, 1) and y.dtype == torch.float32
+    assert check(torch.rand(2, 1), torch.tensor([True, False]))[1].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +37,8 @@ def test_check_brings_data_into_form():
     [
         (torch.rand(0, 1, 2, 2), torch.zeros(0, dtype=torch.long), "empty"),
         (torch.rand(3, 1, 2, 2), torch.tensor([0, 1]), "one target per input"),
-        (torch.rand(3, 1, 2, 2), torch.tensor([1, 1, 1]), "only one class"),
         (torch.rand(3, 1, 2, 2), torch.tensor([0, -1, 1]), "lowest is -1"),
-        (torch.rand(3, 1, 2, 2), torch.tensor([0, 1, 7]), "no item has label 2"),
-        (torch.rand(3, 1, 2, 2), torch.tensor([[0], [1], [0]]), "one per input"),
+        (torch.rand(3, 1, 2, 2), torch.tensor([[0], [1], [0]]), "one integer per input"),
         (
             torch.tensor([[1.0], [float("nan")]]),
             torch.tensor([0, 1]),
@@ -53,6 +52,14 @@ def test_check_brings_data_into_form():
 def test_bad_data_is_refused_in_one_sentence(x, y, message):
     with pytest.raises(ag.InputError, match=message):
         check(x, y)
+
+
+def test_classes_are_counted():
+    assert count_classes(torch.tensor([2, 0, 1, 1])) == 3
+    with pytest.raises(ag.InputError, match="only one class"):
+        count_classes(torch.tensor([1, 1, 1]))
+    with pytest.raises(ag.InputError, match="no item has label 2"):
+        count_classes(torch.tensor([0, 1, 7]))
 
 
 def test_a_batch_needs_at_least_one():

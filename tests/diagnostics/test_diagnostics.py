@@ -66,7 +66,31 @@ def test_a_verdict_without_limits_or_units():
             return x + t
 
     (verdict,) = verdicts(ag.Augmentation(Plain(), ag.Gaussian([0.0], [0.5])), {"amount": 0.1})
-    assert verdict.sentence == "amount: yes, ±0.5"
+    assert verdict.sentence == "amount: yes, ±0.5 (sd) around +0"
+
+
+@pytest.mark.parametrize(
+    ("augmentation", "sentence"),
+    [
+        (ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.9])), "flip_horizontal: yes, 90.0 % of copies"),
+        (
+            ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.001])),
+            "flip_horizontal: no, the data allow at most 0.1 % of copies",
+        ),
+        (ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])), "rotate: yes, -0.1° to +90.0°"),
+        (ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([1.5], [0.01])), "rotate: yes, ±0.6° (sd) around +85.9°"),
+    ],
+)
+def test_every_distribution_is_told_as_it_is(augmentation, sentence):
+    (verdict,) = verdicts(augmentation, augmentation.bounds())
+    assert verdict.sentence == sentence
+
+
+def test_evaluation_leaves_frozen_parts_frozen():
+    model = nn.Sequential(Scores(), nn.BatchNorm1d(2)).train()
+    model[1].eval()
+    evaluate(model, F.cross_entropy, ag.data.Batches(torch.rand(4, 1, 4, 4), torch.arange(4) % 2, 2))
+    assert model.training and model[0].training and not model[1].training
 
 
 def test_the_gallery_shows_the_input_first():

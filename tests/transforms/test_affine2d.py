@@ -143,6 +143,11 @@ class TestHalfPrecision:
         assert (got.float() - expected).abs().max() < 0.01
 
 
+def test_double_images_are_warped_in_double_whatever_the_coordinates_are():
+    x, t = torch.rand(2, 1, 9, 9, dtype=torch.float64), torch.tensor([[0.1], [0.2]])
+    assert torch.equal(ag.Affine2d("rotate")(x, t), ag.Affine2d("rotate")(x, t.double()))
+
+
 def test_wrong_input_is_told_in_one_sentence():
     with pytest.raises(ag.InputError, match=r"no coordinate 'rotat'\. Did you mean 'rotate'"):
         ag.Affine2d("rotat")
@@ -154,5 +159,5 @@ def test_wrong_input_is_told_in_one_sentence():
         ag.Affine2d("rotate")(torch.rand(2, 8, 8), torch.zeros(2, 1))
     with pytest.raises(ag.InputError, match="uint8"):
         ag.Affine2d("rotate")(torch.zeros(2, 1, 8, 8, dtype=torch.uint8), torch.zeros(2, 1))
-    with pytest.raises(ag.InputError, match=r"needs matrices \(2, 3, 3\), but got \(3, 3, 3\)"):
+    with pytest.raises(ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"):
         ag.Affine2d("rotate")(torch.rand(2, 1, 8, 8), torch.zeros(3, 1))

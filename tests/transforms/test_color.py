@@ -35,6 +35,14 @@ def test_values_and_gradients_stay_finite_at_and_past_the_pole(transform, t):
 def test_autocast_changes_nothing():
     x, t = torch.rand(2, 3, 8, 8), torch.tensor([[0.3], [-0.2]])
     for transform in (ag.Brightness(), ag.Contrast()):
+        expected = transform(x, t)
         with torch.autocast("cpu", torch.bfloat16):
-            assert torch.equal(transform(x, t), transform(x, t).float())
-        assert transform(x, t).dtype == torch.float32
+            got = transform(x, t)
+        assert got.dtype == torch.float32 and torch.equal(got, expected)
+
+
+def test_bytes_and_misshapen_coordinates_are_refused():
+    with pytest.raises(ag.InputError, match=r"floating-point inputs, but got torch.uint8"):
+        ag.Brightness()(torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.zeros(2, 1))
+    with pytest.raises(ag.InputError, match=r"needs coordinates \(10, 1\), one row an input, but got \(5, 2\)"):
+        ag.Contrast()(torch.rand(10, 1, 4, 4), torch.zeros(5, 2))

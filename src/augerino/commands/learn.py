@@ -34,7 +34,7 @@ def run(options: LearnOptions, words: list[str]) -> int:
         command = shlex.join(["augerino", *words])
         folder.write_config({"data": options.data, "recipe": dataclasses.asdict(recipe), "command": command})
     else:
-        folder, recipe, name = _reopen(options)
+        folder, recipe, name = _reopen(options, words)
         data = _load(name, recipe.seed)
     train, test = data
     screen.console.print(
@@ -75,12 +75,11 @@ def _load(name: str, seed: int) -> tuple[Sprites, Sprites]:
     return sprites(TRAIN_ITEMS, seed=2 * seed), sprites(TEST_ITEMS, seed=2 * seed + 1)
 
 
-def _reopen(options: LearnOptions) -> tuple[RunFolder, Recipe, str]:
+def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, str]:
     """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
-    for field in dataclasses.fields(options):
-        if field.name != "resume" and getattr(options, field.name) != field.default:
-            option = "--" + field.name.replace("_", "-") if field.name != "data" else f"'{options.data}'"
-            raise InputError(f"--resume goes on with the run's own settings: leave out {option}.")
+    others = [word for word in words[1:] if word not in ("--resume", options.resume, f"--resume={options.resume}")]
+    if others:
+        raise InputError(f"--resume goes on with the run's own settings: leave out {others[0]}.")
     folder = RunFolder.open(str(options.resume))
     if folder.finished:
         raise InputError(f"{folder.path} is finished already; its answer is in {folder.path / 'result.json'}.")

@@ -8,12 +8,13 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from augerino.augmentation import Augmentation
 from augerino.diagnostics import Verdict
 from augerino.training import Epoch
 
-console = Console(highlight=False)
+console = Console(highlight=False, markup=False)  # what a user named is printed as it is
 
 
 class TrainingDisplay:
@@ -36,7 +37,7 @@ class TrainingDisplay:
         table = Table.grid(padding=(0, 2))
         for name, bound in self._spread.items():
             bar = ProgressBar(total=self._limits[name], completed=min(bound, self._limits[name]), width=24)
-            table.add_row(name, bar, f"[cyan]{self._transform.describe(name, bound)}[/]")
+            table.add_row(name, bar, Text(self._transform.unit(name).extent(bound), style="cyan"))
         return Group(self._progress, table)
 
     def on_step(self, epoch: int, step: int, loss: float) -> None:
@@ -48,7 +49,7 @@ class TrainingDisplay:
         self._spread = record.spread
         self._progress.update(self._task, completed=record.epoch, epoch=record.epoch, loss=f"{record.loss:.4f}")
         if not console.is_terminal and (record.epoch % max(self._epochs // 10, 1) == 0 or record.epoch == self._epochs):
-            bounds = "  ".join(f"{name} {self._transform.describe(name, bound)}" for name, bound in record.spread.items())
+            bounds = "  ".join(f"{name} {self._transform.unit(name).extent(bound)}" for name, bound in record.spread.items())
             console.print(f"epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}  {bounds}", soft_wrap=True)
 
 
@@ -69,7 +70,7 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     for heading in ("coordinate", "start", "learned"):
         table.add_column(heading, no_wrap=True)
     for verdict in verdicts:
-        table.add_row(verdict.coordinate, verdict.start_text, f"[bold cyan]{verdict.learned_text}[/]")
+        table.add_row(verdict.coordinate, verdict.start_text, Text(verdict.learned_text, style="bold cyan"))
     console.print()
     console.print(table)
     console.print()

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
+from augerino import tree
 from augerino.errors import InputError
 
 Task = Literal["classification", "regression"]
@@ -58,47 +59,111 @@ def as_tensor(value: Any, what: str) -> Tensor:
         raise InputError(f"{what} must be a tensor or an array of numbers, but got {type(value).__name__}: {error}.") from error
 
 
-def check(x: Any, y: Any, *, task: Task | None = None) -> tuple[Tensor, Tensor, Task]:
-    """Checks a pair of inputs and targets and returns them as float inputs, targets, and the task they make.
+def check(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Checks a batch, or a whole dataset in memory, and brings it into form.
 
-    uint8 images become floats in [0, 1]. Integer targets make a classification, floating ones a regression.
+    Inputs: uint8 becomes floats in [0, 1], other numbers torch's default float; NaN and Inf are refused. Targets: integers
+    (or booleans) are class labels and become int64, floats become float32 (N, outputs).
     """
-    x, y = as_tensor(x, "The inputs"), as_tensor(y, "The targets")
-    if x.dim() == 0 or y.dim() == 0 or len(x) != len(y):
-        raise InputError(f"There must be one target per input, but inputs are {tuple(x.shape)} and targets {tuple(y.shape)}.")
-    if x.numel() == 0:
-        raise InputError(f"The dataset is empty: its inputs have shape {tuple(x.shape)}.")
-    x = x.float() / 255 if x.dtype == torch.uint8 else x
-    x = x if x.is_floating_point() else x.float()
+    y = as_tensor(y, "The targets")
+    x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
+    if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
+        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
+        raise InputError(f"There must be one target per input, but inputs are {shapes} and targets {tuple(y.shape)}.")
+    if len(y) == 0 or any(leaf.numel() == 0 for leaf in tree.leaves(x)):
+        raise InputError("The dataset is empty.")
+    return tree.map(_check_inputs, x), _check_targets(y)
+
+
+def _check_inputs(x: Tensor) -> Tensor:
+    if x.dtype == torch.uint8:
+        return x.to(torch.get_default_dtype()) / 255
+    if not x.is_floating_point():
+        return x
     bad = ~x.flatten(1).isfinite().all(dim=1) if x.dim() > 1 else ~x.isfinite()
     if bad.any():
-        first = int(bad.nonzero()[0])
         count = f"{int(bad.sum())} of {len(x)} inputs"
-        raise InputError(f"{count} hold NaN or Inf (the first is number {first}): remove or repair them.")
-    task = task or ("regression" if y.is_floating_point() else "classification")
-    return x, check_classes(y) if task == "classification" else check_values(y), task
+        raise InputError(f"{count} hold NaN or Inf (the first is number {int(bad.nonzero()[0])}): remove or repair them.")
+    return x.to(torch.get_default_dtype())
 
 
-def check_classes(y: Tensor) -> Tensor:
-    """Class labels as int64, after making sure that they are 0, 1, ..., K - 1 with K >= 2."""
-    if y.dim() != 1 or y.is_floating_point():
-        raise InputError(f"Class labels must be integers, one per input, but came as {tuple(y.shape)} of {y.dtype}.")
-    y = y.long()
+def _check_targets(y: Tensor) -> Tensor:
+    if y.is_floating_point():
+        if not y.isfinite().all():
+            raise InputError("The targets hold NaN or Inf: remove or repair those items.")
+        return (y[:, None] if y.dim() == 1 else y).float()
+    if y.dim() != 1:
+        raise InputError(f"Class labels must be one integer per input, but came as {tuple(y.shape)}.")
     if int(y.min()) < 0:
         raise InputError(f"Class labels must be 0, 1, 2, ..., but the lowest is {int(y.min())}.")
-    present = y.unique()
+    return y.long()
+
+
+def count_classes(y: Tensor) -> int:
+    """How many classes labels tell apart, after making sure that they are 0, 1, ..., K - 1 with K >= 2."""
+    present = y.unique().tolist()
     if len(present) < 2:
-        raise InputError(f"There is only one class ({int(present[0])}) in the data: nothing can be told apart.")
-    if len(present) != int(y.max()) + 1:
-        missing = next(i for i, label in enumerate(present.tolist()) if i != label)
-        top = int(y.max())
-        raise InputError(f"Class labels must be 0 to {top} without gaps, but no item has label {missing}: renumber them.")
-    return y
+        raise InputError(f"There is only one class ({present[0]}) in the data: nothing can be told apart.")
+    missing = next((i for i, label in enumerate(present) if i != label), None)
+    if missing is not None:
+        raise InputError(
+            f"Class labels must be 0 to {present[-1]} without gaps, but no item has label {missing}: renumber them, or pass a "
+            "network of your own."
+        )
+    return len(present)
 
 
-def check_values(y: Tensor) -> Tensor:
-    """Regression targets as float32 (N, outputs)."""
-    y = y.float()
-    if not y.isfinite().all():
-        raise InputError("The targets hold NaN or Inf: remove or repair those items.")
-    return y[:, None] if y.dim() == 1 else y
+class CheckedBatches:
+    """A loader whose batches are checked and brought into form as they come; its random generators stay in view.
+
+    Args:
+        batches: any loader of (input, target) pairs.
+        labels: all targets, where the data are in memory and have been checked as a whole.
+    """
+
+    def __init__(self, batches: Any, labels: Tensor | None = None) -> None:
+        self.batches, self.labels = batches, labels
+        self._outputs: int | None = None
+        self._two_classes = False
+
+    def expect(self, *, outputs: int, two_classes: bool = False) -> None:
+        """From now on class labels must lie below `outputs` and, if so wished, a whole pass must show two of them."""
+        self._outputs, self._two_classes = outputs, two_classes
+        if self.labels is not None:
+            self._check_seen(self._check_labels(self.labels))
+
+    def _check_labels(self, y: Tensor) -> set[int]:
+        if y.is_floating_point():
+            return set()
+        if self._outputs is not None and int(y.max()) >= self._outputs:
+            raise InputError(f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}.")
+        return set(y.unique().tolist())
+
+    def _check_seen(self, classes: set[int]) -> None:
+        if self._two_classes and len(classes) == 1:
+            raise InputError(f"There is only one class ({classes.pop()}) in the data: nothing can be told apart.")
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("generator", "sampler", "batch_sampler", "dataset", "persistent_workers"):
+            return getattr(self.batches, name)
+        raise AttributeError(name)
+
+    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+        if self.labels is not None:
+            yield from self.batches
+            return
+        seen: set[int] = set()
+        for batch in self.batches:
+            if not isinstance(batch, list | tuple) or len(batch) != 2:
+                raise InputError(f"The data must yield (input, target) pairs, but yielded a {_form(batch)}.")
+            x, y = check(*batch)
+            seen |= self._check_labels(y)
+            yield x, y
+        self._check_seen(seen)
+
+
+def _form(batch: Any) -> str:
+    return f"{type(batch).__name__} of {len(batch)}" if isinstance(batch, list | tuple) else type(batch).__name__

@@ -14,13 +14,14 @@ from augerino import tree
 @contextmanager
 def evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Evaluation mode without gradients, and back to what it was."""
-    was_training = model.training
+    modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        model.train(was_training)
+        for module, training in modes:  # each to its own: a frozen part stays frozen
+            module.training = training
 
 
 @dataclass(frozen=True)

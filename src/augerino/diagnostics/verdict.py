@@ -29,16 +29,17 @@ def verdicts(augmentation: Augmentation, start: dict[str, float], true: dict[str
         start: where each bound started.
         true: extents that are known, for data made to have them.
     """
-    transform, out = augmentation.transform, []
-    for (name, learned), limit in zip(augmentation.bounds().items(), augmentation.limits.tolist(), strict=True):
-        text = transform.describe(name, learned)
-        if learned < NOTHING * (limit if math.isfinite(limit) else 1.0):
+    described, reach = augmentation.describe(), augmentation.distribution.reach.tolist()
+    out = []
+    for i, (name, learned) in enumerate(augmentation.bounds().items()):
+        limit, unit, text = augmentation.limits[i].item(), augmentation.transform.unit(name), described[name]
+        if reach[i] < NOTHING * (limit if math.isfinite(limit) else 1.0):
             answer = f"{name}: no, the data allow at most {text}"
         elif learned >= 0.95 * limit:
             answer = f"{name}: yes, all the way ({text})"
         else:
             answer = f"{name}: yes, {text}"
         if true and name in true:
-            answer += f" — true extent {transform.describe(name, true[name])}"
-        out.append(Verdict(name, start[name], learned, transform.describe(name, start[name]), text, answer))
+            answer += f" — true extent {unit.extent(true[name])}"
+        out.append(Verdict(name, start[name], learned, unit.extent(start[name]), text, answer))
     return out

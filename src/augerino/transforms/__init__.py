@@ -5,6 +5,6 @@ from augerino.transforms.base import Compose, LieTransform, On, Transform
 from augerino.transforms.color import Brightness, Contrast
 from augerino.transforms.discrete import Flip
 from augerino.transforms.functional import warp
-from augerino.transforms.units import Unit
+from augerino.units import Unit
 
 __all__ = ["Affine2d", "Brightness", "Compose", "Contrast", "Flip", "LieTransform", "On", "Transform", "Unit", "warp"]

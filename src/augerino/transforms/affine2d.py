@@ -11,7 +11,7 @@ from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import LieTransform, choose
 from augerino.transforms.functional import Padding
-from augerino.transforms.units import HALF_IMAGE, LOG_FACTOR, RADIAN
+from augerino.units import HALF_IMAGE, LOG_FACTOR, RADIAN
 
 _LIMITS = {"translate_x": 1.0, "translate_y": 1.0, "rotate": math.pi, "scale": 1.0, "squeeze": 1.0, "shear": 1.0}
 _UNITS = {
@@ -64,6 +64,8 @@ class Affine2d(LieTransform):
         return super().matrix(t * t.new_tensor([half.get(name, 1.0) for name in self.names]))
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        self.check(x, t)
+        t = t.double() if x.dtype == torch.float64 else t
         return functional.warp(x, self.matrix(-t, (x.shape[-2], x.shape[-1])), self.padding)
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:

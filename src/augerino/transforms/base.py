@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from augerino import lie
 from augerino.errors import InputError
-from augerino.transforms.units import PLAIN, Unit
+from augerino.units import PLAIN, Unit
 
 
 class Transform(nn.Module):
@@ -26,7 +26,8 @@ class Transform(nn.Module):
     names: tuple[str, ...]
     limits: tuple[float, ...] | None = None
     units: tuple[Unit, ...] | None = None
-    fades: bool = False  # whether `inverse` fades to 0 where nothing was seen, so that it comes weighted by coverage already
+    fades: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
+    discrete: bool = False  # whether coordinates are 0 or 1
 
     def forward(self, x: Any, t: Tensor) -> Any:
         """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
@@ -45,10 +46,17 @@ class Transform(nn.Module):
         """The constructor's arguments, as JSON can hold them."""
         return {}
 
-    def describe(self, name: str, extent: float) -> str:
-        """An extent of one coordinate in human units: '±45.0°', '×0.90 to ×1.11'."""
-        unit = (self.units or (PLAIN,) * len(self.names))[self.names.index(name)]
-        return unit.human(extent)
+    def unit(self, name: str) -> Unit:
+        """How one coordinate reads to a person."""
+        return (self.units or (PLAIN,) * len(self.names))[self.names.index(name)]
+
+    def check(self, x: Tensor, t: Tensor) -> None:
+        """Refuses inputs that are not floating-point, and coordinates that are not one row an input."""
+        name, k = type(self).__name__, len(self.names)
+        if not x.is_floating_point():
+            raise InputError(f"{name} needs floating-point inputs, but got {x.dtype}: convert with x.float() / 255.")
+        if t.shape != (x.shape[0], k):
+            raise InputError(f"{name} needs coordinates ({x.shape[0]}, {k}), one row an input, but got {tuple(t.shape)}.")
 
     def extra_repr(self) -> str:
         return ", ".join(self.names)
@@ -117,6 +125,7 @@ class On(Transform):
         super().__init__()
         self.key, self.transform = key, transform
         self.names, self.limits, self.units = transform.names, transform.limits, transform.units
+        self.discrete = transform.discrete
 
     def _replace(self, x: Any, value: Any) -> Any:
         if isinstance(x, Mapping):
@@ -170,8 +179,6 @@ class Compose(Transform):
         return y
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
-        if self.fades:
-            return self.inverse(self.forward(torch.ones_like(y[:, :1]), t), t)
         seen: Tensor | None = None
         for part, piece in reversed(self._split(t)):
             new = part.coverage(y, piece)

@@ -8,13 +8,9 @@ from torch import Tensor
 
 from augerino import lie
 from augerino.transforms.base import Transform
-from augerino.transforms.units import INTENSITY, Unit
+from augerino.units import INTENSITY, SLOPE
 
 _POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
-
-
-def _slope(t: float) -> float:
-    return _POLE * (t + 1) / (_POLE - t)
 
 
 def _per_image(t: Tensor, x: Tensor) -> Tensor:
@@ -34,6 +30,7 @@ class Brightness(Transform):
     units = (INTENSITY,)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
             return (x + _per_image(t, x)).clamp(0, 1).to(x.dtype)
 
@@ -51,9 +48,10 @@ class Contrast(Transform):
 
     names = ("contrast",)
     limits = (0.95,)
-    units = (Unit("", lambda t: f"×{_slope(-min(t, 0.95)):.2f} to ×{_slope(min(t, 0.95)):.2f}"),)
+    units = (SLOPE,)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
             t = _per_image(t, x).clamp(-self.limits[0], self.limits[0])
             middle = 128 / 255

@@ -5,7 +5,6 @@ from typing import Any
 from torch import Tensor
 
 from augerino.transforms.base import Transform, choose
-from augerino.transforms.units import PROBABILITY
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
 
@@ -25,14 +24,16 @@ class Flip(Transform):
         tensor([[[[2., 1.]]]])
     """
 
+    discrete = True
+
     def __init__(self, *names: str) -> None:
         super().__init__()
         full = [f"flip_{name}" if f"flip_{name}" in _AXES else name for name in names]
         self.names = choose(full, _AXES, "Flip")
         self.limits = (1.0,) * len(self.names)
-        self.units = (PROBABILITY,) * len(self.names)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        self.check(x, t)
         for name, coordinate in zip(self.names, t.unbind(-1), strict=True):
             weight = coordinate.to(x.dtype).reshape(-1, *[1] * (x.dim() - 1))
             x = (1 - weight) * x + weight * x.flip(_AXES[name])  # exact at 0 and 1
