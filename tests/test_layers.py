@@ -20,9 +20,10 @@ ROWS = {
     "training": 6,
     **dict.fromkeys(("diagnostics", "run_folder"), 7),
     **dict.fromkeys(("learning", "plots", "testing"), 8),
-    "commands": 9,
-    "cli": 10,
-    "__main__": 11,
+    "experiments": 9,
+    "commands": 10,
+    "cli": 11,
+    "__main__": 12,
 }
 SHELVES = {"nets": -1, "data": 2}  # beside the rows: a shelf may import rows up to this one
 

@@ -18,21 +18,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± or × still gets its answer
-    import tyro
-
-    from augerino.commands.options import LearnOptions
-
-    options = tyro.extras.subcommand_cli_from_dict(
-        {"learn": LearnOptions},
-        prog="augerino",
-        description="Learn the symmetries of your data. Start with: augerino learn",
-        args=words or ["--help"],
-    )
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads sleep: a busy machine costs 2x, not 20x
     try:
-        from augerino.commands import learn
+        if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
+            from augerino.commands import experiment
 
-        return learn.run(options, words)
+            return experiment.run(words[1], words[2:])
+        return _run(words)
     except (InputError, NonFiniteLoss) as error:
         sys.stderr.write(f"augerino: {error}\n")
         return 2 if isinstance(error, InputError) else 1
@@ -42,6 +34,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("augerino: interrupted\n")
         return 130
+
+
+def _run(words: list[str]) -> int:
+    import tyro
+
+    from augerino.commands.options import LearnOptions, ListOptions, RunOptions
+
+    options = tyro.extras.subcommand_cli_from_dict(
+        {"learn": LearnOptions, "run": RunOptions, "list": ListOptions},
+        prog="augerino",
+        description="Learn the symmetries of your data. Start with: augerino learn",
+        args=words or ["--help"],
+    )
+    if isinstance(options, ListOptions):
+        from augerino.commands import catalogue
+
+        return catalogue.run()
+    if isinstance(options, RunOptions):
+        if options.resume is None:
+            raise InputError("run needs the name of an experiment; `augerino list` lists them.")
+        from augerino.commands import experiment
+
+        return experiment.resume(options.resume)
+    from augerino.commands import learn
+
+    return learn.run(options, words)
 
 
 if __name__ == "__main__":

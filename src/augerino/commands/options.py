@@ -34,3 +34,20 @@ class LearnOptions(Recipe):
 
     def __post_init__(self) -> None:
         """Values are judged when the recipe is made of them, where a wrong one is told in one sentence."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Run an experiment of the paper: augerino run NAME [--preset quick|cpu|paper] [--data DIR] [--field value ...]
+
+    `augerino list` names them; `augerino run NAME --help` lists the fields. `augerino run --resume RUN` goes on."""
+
+    name: Annotated[str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")] = None
+    """which experiment"""
+    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
+    """go on with an interrupted run folder"""
+
+
+@dataclass(frozen=True)
+class ListOptions:
+    """List the experiments of the paper: section, data, time and the paper's number."""

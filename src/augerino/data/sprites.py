@@ -100,7 +100,14 @@ class Sprites:
     true_extent: float
 
 
-def sprites(n: int = 2000, *, seed: int = 0, extent: float = math.pi / 4, side: int = 32) -> Sprites:
+def figures(side: int = 32) -> Tensor:
+    """Our two figures upright, (2, 3, side, side)."""
+    return torch.stack([robot(side), boat(side)])
+
+
+def sprites(
+    n: int = 2000, *, seed: int = 0, extent: float = math.pi / 4, side: int = 32, figures: Tensor | None = None
+) -> Sprites:
     """Draws n pictures, the four classes in equal parts up to rounding and in random order.
 
     Args:
@@ -108,6 +115,7 @@ def sprites(n: int = 2000, *, seed: int = 0, extent: float = math.pi / 4, side: 
         seed: of this draw alone; the global random state is neither used nor changed.
         extent: pictures are turned by angles within ±extent of upright or of upside down; in (0, pi/2).
         side: pixels per side.
+        figures: two upright figures of your own, (2, C, H, W); ours by default.
 
     Example:
         >>> data = sprites(8, seed=1)
@@ -121,6 +129,6 @@ def sprites(n: int = 2000, *, seed: int = 0, extent: float = math.pi / 4, side: 
     generator = torch.Generator().manual_seed(seed)
     y = torch.randperm(n, generator=generator) % len(CLASS_NAMES)
     angles = (2 * torch.rand(n, generator=generator) - 1) * extent + math.pi * (y % 2)
-    figures = torch.stack([robot(side), boat(side)])[y // 2]
-    x = Affine2d("rotate")(figures, angles[:, None])
+    upright = torch.stack([robot(side), boat(side)]) if figures is None else figures
+    x = Affine2d("rotate")(upright[y // 2], angles[:, None])
     return Sprites(x, y, torch.remainder(angles + math.pi, 2 * math.pi) - math.pi, math.pi / 2 - extent)

@@ -2,6 +2,7 @@
 
 from augerino.diagnostics.evaluation import Evaluation, evaluate
 from augerino.diagnostics.orbit import Orbit, orbit
+from augerino.diagnostics.profile import Profile, profile
 from augerino.diagnostics.verdict import Verdict, verdicts
 
-__all__ = ["Evaluation", "Orbit", "Verdict", "evaluate", "orbit", "verdicts"]
+__all__ = ["Evaluation", "Orbit", "Profile", "Verdict", "evaluate", "orbit", "profile", "verdicts"]

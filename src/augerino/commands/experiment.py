@@ -1,0 +1,111 @@
+"""`augerino run`: an experiment's trials, its table beside the paper's numbers, and its figures, in a run folder."""
+
+import argparse
+import dataclasses
+import shlex
+from importlib.metadata import version
+from typing import Any
+
+import torch
+import tyro
+from rich.table import Table
+
+from augerino import files
+from augerino.commands.screen import console
+from augerino.errors import InputError
+from augerino.experiments import catalogue
+from augerino.experiments.runner import Experiment, Line, Settings, load_trials, pending, run_trials, settings_json
+from augerino.run_folder import RunFolder
+
+
+def run(name: str, words: list[str]) -> int:
+    """Starts an experiment from the command line and returns the exit code."""
+    experiment = catalogue.find(name)
+    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    common.add_argument("--preset", default="quick")
+    common.add_argument("--data")
+    common.add_argument("--out")
+    chosen, rest = common.parse_known_args(words)
+    if chosen.preset not in experiment.presets:
+        raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(catalogue.PRESETS)}.")
+    preset = experiment.presets[chosen.preset]
+    settings = tyro.cli(
+        type(preset),
+        default=preset,
+        args=rest,
+        prog=f"augerino run {name}",
+        description=f"{type(preset).__doc__} Also: --preset {'|'.join(catalogue.PRESETS)} (now {chosen.preset}), "
+        "--data DIR, --out DIR.",
+    )
+    before, after = settings_json(preset), settings_json(settings)
+    changed = {key: value for key, value in after.items() if value != before[key]}
+    experiment_data_check(experiment, settings, chosen.data)
+    folder = RunFolder.create(chosen.out, name)
+    config = {"experiment": name, "preset": chosen.preset, "changed": changed, "settings": after, "data": chosen.data}
+    folder.write_config({**config, "command": shlex.join(["augerino", "run", name, *words])})
+    return _go(experiment, settings, folder, config)
+
+
+def resume(path: str) -> int:
+    """Goes on with an interrupted run, and returns the exit code."""
+    folder = RunFolder.open(path)
+    config = folder.read_config()
+    try:
+        experiment = catalogue.find(str(config["experiment"]))
+        kind: Any = type(experiment.presets["cpu"])
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in config["settings"].items()}
+        settings = kind(**values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{folder.config_file} does not hold the settings of an experiment ({error}).") from error
+    return _go(experiment, settings, folder, config)
+
+
+def experiment_data_check(experiment: Experiment, settings: Settings, data: str | None) -> None:
+    """Finds out before a folder is made whether the data can be had."""
+    module = __import__(f"augerino.experiments.{experiment.name}", fromlist=["load"])
+    if hasattr(module, "load"):
+        module.load(settings, 0, data)
+
+
+def _go(experiment: Experiment, settings: Settings, folder: RunFolder, config: dict[str, Any]) -> int:
+    todo, data = len(pending(experiment, settings, folder.path)), config["data"]
+    changed = ", ".join(f"{key} = {value}" for key, value in config["changed"].items()) or "nothing"
+    console.print(
+        f"{experiment.name}, preset {config['preset']} (changed: {changed}): "
+        f"{todo} trainings to run, {settings.jobs} at once, into {folder.path}",
+        soft_wrap=True,
+    )
+    try:
+        for done, trial in enumerate(run_trials(experiment, settings, folder.path, data), start=1):
+            console.print(f"  {done}/{todo}  {trial['row']}, seed {trial['seed']}  {trial['seconds']:.0f} s", soft_wrap=True)
+    except KeyboardInterrupt:
+        again = shlex.join(["augerino", "run", "--resume", str(folder.path)])
+        console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
+        return 130
+    trials = load_trials(experiment, settings, folder.path)
+    lines = experiment.table(settings, trials)
+    experiment.draw(settings, trials, folder.figures, data)
+    files.write_json(
+        folder.path / "result.json",
+        {
+            **config,
+            "data": None,  # where it lay on this machine is nobody's business
+            "table": [dataclasses.asdict(line) for line in lines],
+            "seconds": round(sum(trial["seconds"] for trial in trials), 1),
+            "versions": {"augerino": version("augerino"), "torch": torch.__version__},
+        },
+    )
+    print_table(lines)
+    console.print(f"\nRun folder: {folder.path}  (result.json, trials/*.json, figures/*.png)", soft_wrap=True)
+    return 0
+
+
+def print_table(lines: list[Line]) -> None:
+    """Measured beside the paper's."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "measured", "paper"):
+        table.add_column(heading)
+    for line in lines:
+        table.add_row(line.row, line.measured, line.paper)
+    console.print()
+    console.print(table)

@@ -1,0 +1,52 @@
+"""What can be run: names, sections, data, times and the paper's numbers. No torch."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from augerino.errors import InputError
+
+if TYPE_CHECKING:
+    from augerino.experiments.runner import Experiment
+
+PRESETS = ("quick", "cpu", "paper")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One experiment of the paper."""
+
+    name: str
+    section: str
+    title: str
+    data: str
+    paper: str
+    quick: str
+    cpu: str
+
+
+ENTRIES = (
+    Entry(
+        "rotmnist",
+        "4.1",
+        "full rotational invariance",
+        "mnist.npz (or downloaded)",
+        "98.9 % accuracy, full circle",
+        "1 min",
+        "60 min",
+    ),
+    Entry(
+        "mario", "4.2", "soft invariance", "own sprites; mario_iggy.npz where present", "rotation up to ±45°", "1 min", "30 min"
+    ),
+    Entry("olivetti", "4.3", "no invariance", "olivetti.npz (or downloaded)", "rotation support 0.003 rad", "1 min", "30 min"),
+    Entry("why", "5", "why it works: loss against the bound", "own sprites", "flat inside, rising beyond", "1 min", "2 min"),
+)
+
+
+def find(name: str) -> "Experiment":
+    """The experiment of that name, imported."""
+    known = [entry.name for entry in ENTRIES]
+    if name not in known:
+        raise InputError(f"There is no experiment '{name}'. There are: {', '.join(known)}.")
+    experiment: Experiment = import_module(f"augerino.experiments.{name}").EXPERIMENT
+    return experiment

@@ -1,0 +1,153 @@
+"""Runs the trials of an experiment, each once, in processes of their own, and keeps what they found."""
+
+import dataclasses
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal
+
+from augerino import files
+from augerino.errors import InputError
+
+Trial = dict[str, Any]  # what one training found, as JSON holds it
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every experiment can be told."""
+
+    seeds: int = 3
+    """how many seeds, from 0"""
+    epochs: int = 200
+    """passes over the training data"""
+    batch_size: int = 128
+    """items per step"""
+    lr: float = 0.01
+    """learning rate of the weights, going down by a cosine"""
+    augmentation_lr: float = 0.04
+    """learning rate of the bounds"""
+    net: Literal["small", "layer13"] = "layer13"
+    """the network: a small CNN, or the paper's"""
+    width: int = 128
+    """its width"""
+    steerable_epochs: int = 200
+    """passes for the steerable baseline, which is slower and needs fewer"""
+    jobs: int = 1
+    """trainings at once, one thread each"""
+
+    def __post_init__(self) -> None:
+        for name in ("seeds", "epochs", "steerable_epochs", "batch_size", "width", "jobs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an experiment's table: how the model is made."""
+
+    name: str
+    kind: Literal["none", "fixed", "learned", "released", "steerable"]
+    weight: float = 0.0
+    start: float = 0.3
+    rotate: float | None = None  # where the rotation starts, if not where the others do
+    data: str = ""  # which variant of the data, where an experiment has several
+
+    @property
+    def slug(self) -> str:
+        """The name as a file may have it."""
+        return "".join(c if c.isalnum() else "-" for c in self.name).strip("-").lower()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table that is printed and saved: what was measured, and what the paper says."""
+
+    row: str
+    measured: str
+    paper: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: presets, and functions for its rows, one trial, the table and the figures."""
+
+    name: str
+    presets: dict[str, Settings]
+    rows: Callable[[Any], list[Row]]
+    trial: Callable[[Any, Row, int, str | None], Trial]
+    table: Callable[[Any, list[Trial]], list[Line]]
+    draw: Callable[[Any, list[Trial], Path, str | None], None]
+
+
+def settings_json(settings: Settings) -> dict[str, Any]:
+    """Settings as JSON gives them back: tuples as lists."""
+    value: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
+    return value
+
+
+def pending(experiment: Experiment, settings: Settings, folder: Path) -> list[tuple[Row, int]]:
+    """The trials whose result is not in the folder yet, seed by seed."""
+    rows = experiment.rows(settings)
+    return [(row, seed) for seed in range(settings.seeds) for row in rows if not _path(folder, row, seed).exists()]
+
+
+def run_trials(experiment: Experiment, settings: Settings, folder: Path, data: str | None) -> Iterator[Trial]:
+    """Runs what is pending and yields each result as it comes, after writing it."""
+    (folder / "trials").mkdir(exist_ok=True)
+    todo = pending(experiment, settings, folder)
+    if settings.jobs == 1 or len(todo) < 2:
+        for row, seed in todo:
+            yield _one(experiment.name, settings, row, seed, data, folder)
+        return
+    with ProcessPoolExecutor(settings.jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
+        futures = [pool.submit(_one, experiment.name, settings, row, seed, data, folder) for row, seed in todo]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def load_trials(experiment: Experiment, settings: Settings, folder: Path) -> list[Trial]:
+    """All results, in the order of rows and seeds."""
+    rows = experiment.rows(settings)
+    return [files.read_json(_path(folder, row, seed), "trial") for row in rows for seed in range(settings.seeds)]
+
+
+def of_row(trials: Sequence[Trial], row: Row | str) -> list[Trial]:
+    """The trials of one row."""
+    name = row if isinstance(row, str) else row.name
+    return [trial for trial in trials if trial["row"] == name]
+
+
+def mean_sd(values: Sequence[float], scale: float = 1.0, digits: int = 2, unit: str = "") -> str:
+    """'97.45 ± 0.12 %': mean and standard deviation over seeds."""
+    mean = scale * statistics.mean(values)
+    spread = f" ± {scale * statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean:.{digits}f}{spread}{unit}"
+
+
+def _path(folder: Path, row: Row, seed: int) -> Path:
+    return folder / "trials" / f"{row.slug}-{seed}.json"
+
+
+def _one_thread() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def _one(name: str, settings: Settings, row: Row, seed: int, data: str | None, folder: Path) -> Trial:
+    from augerino.experiments import catalogue
+
+    began = time.perf_counter()
+    found = catalogue.find(name).trial(settings, row, seed, data)
+    trial = {"row": row.name, "seed": seed, "seconds": round(time.perf_counter() - began, 1), **found}
+    files.write_json(_path(folder, row, seed), trial)
+    return trial

@@ -1,0 +1,90 @@
+"""The one training that every row of every experiment runs: same loop, same optimizer, another augmentation."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import augerino as ag
+from augerino.experiments.runner import Row, Settings
+from augerino.nets.layer13 import Layer13
+from augerino.nets.small import SmallCNN
+from augerino.nets.steerable import SteerableCNN
+
+COORDINATES = ag.Affine2d().names
+# The released code starts five of six full widths at softplus(-5) and that of the rotation at softplus(1).
+NEAR_ZERO, WIDE = math.log1p(math.exp(-5.0)) / 2, math.log1p(math.e) / 2
+
+
+class ReleasedPenalty:
+    """The released code's penalty: minus the norm of the full widths, for all coordinates or, past a width of 10, for none.
+
+    Its translations are scaled by 0.1, so a width of 1 there is a bound of 0.05 here.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __call__(self, augmentation: ag.Augmentation) -> Tensor:
+        scale = torch.tensor([0.1 if name.startswith("translate") else 1.0 for name in self.names])
+        width = 2 * augmentation.distribution.spread / scale.to(augmentation.distribution.spread)
+        return -width.norm() * (width.max() < 10)
+
+
+def make_net(settings: Settings, row: Row, channels: int, outputs: int) -> nn.Module:
+    """The row's network."""
+    if row.kind == "steerable":
+        return SteerableCNN(channels, outputs, width=max(settings.width // 3, 4))
+    kind = SmallCNN if settings.net == "small" else Layer13
+    return kind(channels, outputs, settings.width)
+
+
+def make_augmentation(row: Row, coordinates: tuple[str, ...] = COORDINATES) -> ag.Augmentation:
+    """The row's augmentation: the given coordinates, or, for the fixed and the empty ones, rotation alone."""
+    if row.kind in ("none", "steerable"):
+        return ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1e-6])).requires_grad_(False)
+    if row.kind == "fixed":
+        return ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([row.rotate or math.pi])).requires_grad_(False)
+    names = COORDINATES if row.kind == "released" else coordinates
+    starts = dict.fromkeys(names, row.start)
+    if row.kind == "released":  # half of its full widths, and a tenth of that for translations
+        starts = {name: NEAR_ZERO * (0.1 if name.startswith("translate") else 1.0) for name in names}
+    if row.rotate is not None:
+        starts["rotate"] = row.rotate
+    return ag.Augmentation(ag.Affine2d(*names), ag.Uniform(list(starts.values())))
+
+
+def train_row(
+    settings: Settings,
+    row: Row,
+    seed: int,
+    x: Tensor,
+    y: Tensor,
+    *,
+    outputs: int,
+    loss: Callable[[Any, Any], Tensor] = F.nll_loss,
+    average: ag.Average = ag.mean_log_prob,
+    coordinates: tuple[str, ...] = COORDINATES,
+) -> tuple[ag.InvariantModel, ag.History]:
+    """Trains one row on one seed."""
+    torch.manual_seed(seed)
+    augmentation = make_augmentation(row, coordinates)
+    model = ag.InvariantModel(make_net(settings, row, x.shape[1], outputs), augmentation, average=average)
+    regularizer = ReleasedPenalty(augmentation.names) if row.kind == "released" else ag.NegativeL2()
+    objective = ag.Objective(loss, augmentation, regularizer, row.weight)
+    rate = settings.lr if row.kind == "released" else settings.augmentation_lr
+    optimizer = torch.optim.Adam(ag.param_groups(model, weight_decay=1e-4, augmentation_lr=rate), lr=settings.lr)
+    loader = ag.data.Batches(x, y, settings.batch_size)
+    epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
+    history = ag.fit(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto")
+    return model.eval(), history
+
+
+def curves(history: ag.History, start: dict[str, float]) -> dict[str, list[float]]:
+    """Loss and bounds over training, as a trial keeps them."""
+    bounds = {name: [round(value, 5) for value in (start[name], *history.curve(name))] for name in start}
+    return {"loss": [round(value, 5) for value in history.curve("loss")], **bounds}
