@@ -1,6 +1,6 @@
 """Ten seeds of `augerino learn sprites`, each as a user would run it: does every one find the true extent?
 
-    python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [-- OPTIONS OF augerino learn]
+    python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [--jobs 1] [-- OPTIONS OF augerino learn]
 
 Runs that are finished already are not run again, so it can be interrupted. Writes summary.json into the folder.
 """
@@ -14,10 +14,11 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
-def run_seed(folder: Path, seed: int, options: list[str]) -> dict:
+def run_seed(folder: Path, seed: int, options: list[str], jobs: int) -> dict:
     """One run in a process of its own; its result.json with the wall time of the whole command."""
     result = folder / "result.json"
     if not result.exists():
@@ -25,7 +26,8 @@ def run_seed(folder: Path, seed: int, options: list[str]) -> dict:
         if (folder / "config.json").exists():
             words = ["learn", "--resume", str(folder)]
         began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "augerino", *words], check=True, stdout=subprocess.DEVNULL)
+        environment = os.environ | ({"OMP_NUM_THREADS": "1"} if jobs > 1 else {})
+        subprocess.run([sys.executable, "-m", "augerino", *words], check=True, stdout=subprocess.DEVNULL, env=environment)
         (folder / "wall.json").write_text(json.dumps(time.perf_counter() - began))
     found = json.loads(result.read_text())
     wall = json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None
@@ -36,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/sprites-seeds"))
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each if more than one")
     parser.add_argument("--tolerance", type=float, default=0.1, help="relative error that counts as found")
     arguments, options = parser.parse_known_args()
     options = [word for word in options if word != "--"]
@@ -43,8 +46,9 @@ def main() -> None:
 
     true = math.pi / 4
     rows = []
-    for seed in range(arguments.seeds):
-        row = run_seed(arguments.out / f"seed-{seed}", seed, options)
+    pool = ThreadPoolExecutor(arguments.jobs)
+    runs = pool.map(lambda seed: run_seed(arguments.out / f"seed-{seed}", seed, options, arguments.jobs), range(arguments.seeds))
+    for seed, row in enumerate(runs):
         row["relative_error"] = row["bounds"]["rotate"] / true - 1
         rows.append(row)
         others = "  ".join(f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate")
@@ -63,7 +67,12 @@ def main() -> None:
     )
     summary = {
         "command": " ".join(["python -m benchmarks.sprites_seeds", *options]),
-        "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
+        "machine": {
+            "processor": platform.machine(),
+            "cores": os.cpu_count(),
+            "runs_at_once": arguments.jobs,
+            "python": platform.python_version(),
+        },
         "true_extent": true,
         "found": found,
         "runs": rows,

@@ -28,7 +28,7 @@ class Recipe:
     """items per step"""
     lr: float = 0.01
     """learning rate of the network's weights"""
-    augmentation_lr: float = 0.04
+    augmentation_lr: float = 0.02
     """learning rate of the bounds"""
     weight_decay: float = 1e-4
     """weight decay on the network; the bounds never have any"""
