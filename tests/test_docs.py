@@ -71,3 +71,9 @@ def test_the_extensions_in_the_docs_are_short():
             line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from", "ag.testing", "print"))
         ]
         assert len(lines) <= 15
+
+
+def test_the_results_page_says_what_the_files_say():
+    from benchmarks import results_page
+
+    assert results_page.PAGE.read_text() == results_page.page(), "run python -m benchmarks.results_page"

@@ -13,7 +13,6 @@ from augerino.data.sprites import sprites
 from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
 from augerino.experiments.training import train_row
 
-BOUNDS = torch.linspace(0.02, math.pi / 2, 40)
 TRUE = math.pi / 4
 
 
@@ -27,6 +26,8 @@ class Why(Settings):
     """training pictures"""
     items: int = 500
     """pictures that the loss is measured on"""
+    points: int = 40
+    """bounds that it is measured at"""
 
 
 def rows(settings: Why) -> list[Row]:
@@ -40,7 +41,8 @@ def trial(settings: Why, row: Row, seed: int, data: str | None) -> Trial:
     model, _ = train_row(settings, row, seed, train.x, train.y, outputs=4, coordinates=("rotate",))
     objective = ag.Objective(F.nll_loss, model.augmentation, weight=settings.weight)
     bounds = model.augmentation.bounds()
-    found = ag.diagnostics.profile(model, objective, train.x[: settings.items], train.y[: settings.items], "rotate", BOUNDS)
+    at = torch.linspace(0.02, math.pi / 2, settings.points)
+    found = ag.diagnostics.profile(model, objective, train.x[: settings.items], train.y[: settings.items], "rotate", at)
     return {"bounds": bounds, "profile": asdict(found)}
 
 
@@ -93,7 +95,7 @@ EXPERIMENT = Experiment(
     {
         "paper": Why(seeds=3, epochs=200, net="layer13", width=128),
         "cpu": Why(seeds=3, epochs=20, net="small", width=8, train=2_000, jobs=2),
-        "quick": Why(seeds=1, epochs=2, batch_size=32, net="small", width=8, train=200, items=20),
+        "quick": Why(seeds=1, epochs=2, batch_size=32, net="small", width=8, train=200, items=20, points=8),
     },
     rows,
     trial,
