@@ -106,12 +106,16 @@ class TestResume:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a runner in the background ignores it
         )
-        deadline = time.monotonic() + 120
-        while not Path("run/checkpoint.safetensors").exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            deadline = time.monotonic() + 120
+            while not Path("run/checkpoint.safetensors").exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
         assert process.returncode == 130
         assert "augerino learn --resume run" in out and "Traceback" not in out + err
         assert checkpoint.load("run/checkpoint.safetensors")["records"]

@@ -15,7 +15,7 @@ from augerino.experiments.runner import Row, mean_sd
 from augerino.experiments.training import COORDINATES, ReleasedPenalty, make_augmentation
 
 FIGURES = {
-    "rotmnist": {"data.png", "distributions.png", "bounds.png", "orbit.png"},
+    "rotmnist": {"data.png", "distributions.png", "bounds.png", "orbit.png", "memorising.png"},
     "mario": {f"{kind}-{data}.png" for kind in ("data", "distributions", "starts", "orbit") for data in ("own", "released")},
     "olivetti": {"data.png", "bounds.png", "orbit.png", "predicted.png"},
     "why": {"profile.png"},

@@ -34,10 +34,12 @@ def rows(settings: RotMnist) -> list[Row]:
     """The table's rows: baselines, the paper's start, ours, and the released recipe."""
     learned = [Row(f"Augerino, paper's start, λ = {w:g}", "learned", w, start=NEAR_ZERO, rotate=WIDE) for w in settings.weights]
     learned += [Row(f"Augerino, equal start, λ = {w:g}", "learned", w, start=0.3) for w in settings.weights]
+    narrow = Row("Augerino, narrow start, slow bounds, λ = 0.05", "learned", 0.05, start=0.1, rate=settings.lr)
     return [
         Row("no augmentation", "none"),
         Row("fixed full rotation", "fixed", rotate=math.pi),
         *learned,
+        narrow,
         Row("released recipe, λ = 0.05", "released", 0.05, rotate=WIDE),
         Row("steerable C8 network", "steerable"),
     ]
@@ -56,7 +58,17 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row and measures it at 1, 4 and 16 copies."""
     digits = load(settings, seed, data)
     start = make_augmentation(row).bounds()
-    model, history = train_row(settings, row, seed, digits.x_train, digits.y_train, outputs=10)
+    slopes: dict[str, list[float]] = {"trained on": [], "not seen": []}
+
+    def watch(model: ag.InvariantModel, objective: ag.Objective) -> None:
+        """The slope of the loss with respect to the rotation's bound, where it is now, on images trained on and not."""
+        for name, x, y in (("trained on", digits.x_train, digits.y_train), ("not seen", digits.x_test, digits.y_test)):
+            at = torch.tensor([model.augmentation.bounds()["rotate"]])
+            found = ag.diagnostics.profile(model, objective, x[:1000], y[:1000], "rotate", at, draws=1)
+            slopes[name].append(round(found.loss_slope[0], 5))
+
+    on_epoch = watch if row.kind == "learned" else None
+    model, history = train_row(settings, row, seed, digits.x_train, digits.y_train, outputs=10, on_epoch=on_epoch)
     accuracy: dict[str, float | None] = {}
     for copies in COPIES:
         if copies > 1 and row.kind in ("none", "steerable"):  # copies of nothing are all the same
@@ -74,6 +86,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(p[6], 4) for p in curve.outputs],
+        "slopes": slopes,
     }
 
 
@@ -100,8 +113,28 @@ def draw(settings: RotMnist, trials: list[Trial], folder: Path, data: str | None
         shown = [row for row in rows(settings) if row.kind == "learned"]
         draw_start_and_learned(folder / "distributions.png", trials, shown, limit=math.pi)
         draw_bounds_over_training(folder / "bounds.png", trials, shown)
+        watched = [row for row in shown if "λ = 0.05" in row.name and "paper" not in row.name]
+        draw_slopes(folder / "memorising.png", trials, watched)
         named = {row.name: of_row(trials, row) for row in rows(settings) if "paper" not in row.name}
         draw_orbits(folder / "orbit.png", named, ANGLES.tolist(), "probability of 6 for a six as it turns")
+
+
+def draw_slopes(path: Path, trials: list[Trial], shown: list[Row]) -> None:
+    """Why a narrow start sticks: the pull on the rotation's bound from images trained on and from images not seen."""
+    fig, axes = plots.figure(1, len(shown), 4.4 * len(shown), 3.2)
+    for ax, row in zip(axes, shown, strict=True):
+        found = of_row(trials, row)[0]
+        for color, (name, values) in zip((plots.LEARNED, plots.TRUE), found["slopes"].items(), strict=True):
+            ax.plot(range(1, len(values) + 1), values, color=color, lw=1.8, label=f"loss on images {name}")
+        bounds = found["curves"]["rotate"][1:]
+        pull = [-2 * row.weight * min(bound, math.pi) * (bound < math.pi) for bound in bounds]
+        ax.plot(range(1, len(pull) + 1), pull, color=plots.START, lw=1.4, label="penalty")
+        ax.axhline(0, color="#94a3b8", lw=0.8)
+        ax.set_title(row.name, fontsize=8.5)
+        ax.set_xlabel("epoch")
+    axes[0].set_ylabel("slope in the rotation's bound\n(above 0: shrinks, below: grows)")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    fig.savefig(path)
 
 
 EXPERIMENT = Experiment(

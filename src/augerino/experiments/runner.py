@@ -55,6 +55,7 @@ class Row:
     weight: float = 0.0
     start: float = 0.3
     rotate: float | None = None  # where the rotation starts, if not where the others do
+    rate: float | None = None  # learning rate of the bounds, if not that of the settings
     data: str = ""  # which variant of the data, where an experiment has several
 
     @property

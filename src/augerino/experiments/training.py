@@ -68,19 +68,24 @@ def train_row(
     loss: Callable[[Any, Any], Tensor] = F.nll_loss,
     average: ag.Average = ag.mean_log_prob,
     coordinates: tuple[str, ...] = COORDINATES,
+    on_epoch: Callable[[ag.InvariantModel, ag.Objective], None] | None = None,
 ) -> tuple[ag.InvariantModel, ag.History]:
-    """Trains one row on one seed."""
+    """Trains one row on one seed; `on_epoch` may look at the model and its objective after each epoch."""
     torch.manual_seed(seed)
     augmentation = make_augmentation(row, coordinates)
     model = ag.InvariantModel(make_net(settings, row, x.shape[1], outputs), augmentation, average=average)
     regularizer = ReleasedPenalty(augmentation.names) if row.kind == "released" else ag.NegativeL2()
     objective = ag.Objective(loss, augmentation, regularizer, row.weight)
-    rate = settings.lr if row.kind == "released" else settings.augmentation_lr
+    rate = row.rate or (settings.lr if row.kind == "released" else settings.augmentation_lr)
     optimizer = torch.optim.Adam(ag.param_groups(model, weight_decay=1e-4, augmentation_lr=rate), lr=settings.lr)
     loader = ag.data.Batches(x, y, settings.batch_size)
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
-    history = ag.fit(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto")
+    history = ag.History()
+    for record in ag.train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto"):
+        history.epochs.append(record)
+        if on_epoch is not None:
+            on_epoch(model, objective)
     return model.eval(), history
 
 
