@@ -1,0 +1,9 @@
+"""Distributions with learnable extents: a module whose call returns a `torch.distributions` object."""
+
+from augerino.distributions.base import LearnedDistribution
+from augerino.distributions.bernoulli import Bernoulli
+from augerino.distributions.box import Interval, Uniform
+from augerino.distributions.gaussian import Gaussian
+from augerino.distributions.product import Joint, Product
+
+__all__ = ["Bernoulli", "Gaussian", "Interval", "Joint", "LearnedDistribution", "Product", "Uniform"]

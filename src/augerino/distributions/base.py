@@ -1,0 +1,120 @@
+"""What a learned distribution is, and how real units become raw parameters.
+
+The stored parameter is raw (unconstrained); the public property is in real units and its setter takes real units.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributions as D
+import torch.nn.functional as F
+from torch import Generator, Tensor, nn
+
+from augerino.errors import InputError
+from augerino.units import Unit
+
+Value = float | Sequence[float] | Tensor
+
+SMALLEST = 1e-30  # keeps log(bound) and torch's low < high true however far a bound has shrunk
+
+
+def inverse_softplus(y: Tensor) -> Tensor:
+    """The x with log(1 + e^x) = y > 0."""
+    return y + torch.log(-torch.expm1(-y))
+
+
+def softplus(raw: Tensor) -> Tensor:
+    """log(1 + e^x), never quite 0."""
+    return F.softplus(raw).clamp_min(SMALLEST)
+
+
+def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
+    """A float64 vector from what a user may write for a per-coordinate value."""
+    vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
+    if vector.dim() == 0:
+        vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
+    if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
+        expected = "one number or a vector" if like is None else f"one number or {like.numel()}"
+        raise InputError(f"{what} takes {expected}, but got shape {tuple(vector.shape)}.")
+    if not (vector.abs() < 1e30).all():
+        raise InputError(f"{what} must be finite, but got {vector.tolist()}.")
+    return vector
+
+
+def raw_positive(value: Value, what: str, like: Tensor | None = None) -> Tensor:
+    """Raw parameters (float64) whose softplus is the given positive value."""
+    vector = vector_of(value, what, like)
+    if (vector <= 0).any():
+        raise InputError(f"{what} must be above 0, but got {vector.tolist()}. For 'no extent', leave the coordinate out.")
+    return inverse_softplus(vector)
+
+
+def named_start(names: Sequence[str], start: float, given: dict[str, float], kind: str) -> list[float]:
+    """One start per name: the common one, or the one given by name."""
+    for name in given:
+        if name not in names:
+            raise InputError(f"{kind}.named got a start for '{name}', but the coordinates are: {', '.join(names)}.")
+    return [given.get(name, start) for name in names]
+
+
+class LearnedDistribution(nn.Module):
+    """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
+
+    Must write: `forward`, `rsample`, `spread`, `support`, `settings`.
+    May write:  `reach` and `describe`, where "±spread" would mislead.   Derived: `entropy`, `size`.
+    """
+
+    discrete: bool = False  # whether coordinates are 0 or 1
+
+    def forward(self) -> D.Distribution:
+        """The distribution at the current parameters, with event shape (k,)."""
+        raise TypeError(f"Write {type(self).__name__}.forward(), returning a torch distribution of event shape (k,).")
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
+        raise TypeError(f"Write {type(self).__name__}.rsample(n, generator), returning (n, k).")
+
+    def entropy(self) -> Tensor:
+        """Differential entropy in nats (Shannon entropy for discrete coordinates); the log-volume of a uniform box."""
+        return self().entropy()
+
+    @property
+    def spread(self) -> Tensor:
+        """How far each coordinate reaches, (k,), in real units: a half-range, a standard deviation, ..."""
+        raise TypeError(f"Write the property {type(self).__name__}.spread, a tensor (k,).")
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        """Lowest and highest value of each coordinate, (k,) each."""
+        raise TypeError(f"Write the property {type(self).__name__}.support, two tensors (k,).")
+
+    @property
+    def reach(self) -> Tensor:
+        """How far from the identity draws may lie, (k,)."""
+        return self.spread
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        """Each coordinate's distribution in human units."""
+        return [unit.extent(value) for unit, value in zip(units, self.spread.tolist(), strict=True)]
+
+    @property
+    def size(self) -> int:
+        """The number of coordinates, k."""
+        return self.spread.shape[0]
+
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments in real units, as JSON can hold them."""
+        raise TypeError(f"Write {type(self).__name__}.settings(), the constructor's arguments as a dict.")
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{key}={_short(value)}" for key, value in self.settings().items())
+
+
+def _short(value: Any) -> str:
+    return f"[{', '.join(_short(v) for v in value)}]" if isinstance(value, list) else f"{value:.3g}"
+
+
+def listed(value: Tensor) -> list[Any]:
+    """A tensor as plain numbers, in double precision."""
+    return value.detach().double().cpu().tolist()

@@ -1,0 +1,81 @@
+"""Coordinates that are 0 or 1."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+import torch.distributions as D
+from torch import Generator, Tensor, nn
+
+from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, vector_of
+from augerino.errors import InputError
+from augerino.units import Unit
+
+
+class Bernoulli(LearnedDistribution):
+    r"""Coordinates that are 0 or 1, with learned probabilities of 1.
+
+    Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013).
+    The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. The reach is p.
+
+    Args:
+        probability: one per coordinate, strictly between 0 and 1.
+
+    Example:
+        >>> Bernoulli([0.5]).spread.item()
+        1.0
+    """
+
+    discrete = True
+
+    def __init__(self, probability: Value) -> None:
+        super().__init__()
+        self.raw_probability = nn.Parameter(
+            _logit(vector_of(probability, "Bernoulli's probability")).to(torch.get_default_dtype())
+        )
+
+    @classmethod
+    def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
+        """One probability per name."""
+        return cls(named_start(names, start, bounds, cls.__name__))
+
+    @property
+    def probability(self) -> Tensor:
+        return torch.sigmoid(self.raw_probability)
+
+    @probability.setter
+    def probability(self, value: Value) -> None:
+        self.raw_probability.data.copy_(_logit(vector_of(value, "Bernoulli's probability", self.raw_probability)))
+
+    def forward(self) -> D.Distribution:
+        return D.Independent(D.Bernoulli(logits=self.raw_probability), 1)
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        p = self.probability
+        noise = torch.rand(n, p.shape[0], generator=generator, device=p.device, dtype=p.dtype)
+        return (noise < p).to(p.dtype) + (p - p.detach())
+
+    @property
+    def spread(self) -> Tensor:
+        return 2 * torch.minimum(torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability))
+
+    @property
+    def reach(self) -> Tensor:
+        return self.probability
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        return [f"{100 * p:.1f} % of copies" for p in self.probability.tolist()]
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        return torch.zeros_like(self.raw_probability), torch.ones_like(self.raw_probability)
+
+    def settings(self) -> dict[str, Any]:
+        # certain to within 1e-12 is as certain as a constructor takes it
+        return {"probability": listed(torch.sigmoid(self.raw_probability.double()).clamp(1e-12, 1 - 1e-12))}
+
+
+def _logit(probability: Tensor) -> Tensor:
+    if ((probability <= 0) | (probability >= 1)).any():
+        raise InputError(f"Bernoulli's probability must lie strictly between 0 and 1, but got {probability.tolist()}.")
+    return torch.logit(probability)

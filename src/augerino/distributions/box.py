@@ -1,0 +1,140 @@
+"""Uniform boxes: the paper's symmetric one, and one whose two ends are learned apart."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+import torch.distributions as D
+from torch import Generator, Tensor, nn
+
+from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
+from augerino.errors import InputError
+from augerino.units import Unit
+
+
+class Uniform(LearnedDistribution):
+    r"""A box \([-\theta, \theta]\), learned through \(\theta = \mathrm{softplus}(\tilde\theta)\).
+
+    Samples are \(t = \theta \odot \epsilon\) with \(\epsilon \sim U[-1, 1]^k\), so that gradients reach theta.
+
+    Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range.
+
+    Args:
+        bound: one half-range per coordinate, above 0.
+
+    Example:
+        >>> uniform = Uniform([0.1, 0.5])
+        >>> uniform.bound = 0.3
+        >>> uniform
+        Uniform(bound=[0.3, 0.3])
+    """
+
+    def __init__(self, bound: Value) -> None:
+        super().__init__()
+        self.raw_bound = nn.Parameter(raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype()))
+
+    @classmethod
+    def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
+        """One bound per name: `start` for all, unless a bound is given by name."""
+        return cls(named_start(names, start, bounds, cls.__name__))
+
+    @property
+    def bound(self) -> Tensor:
+        return softplus(self.raw_bound)
+
+    @bound.setter
+    def bound(self, value: Value) -> None:
+        self.raw_bound.data.copy_(raw_positive(value, "Uniform's bound", self.raw_bound))
+
+    def forward(self) -> D.Distribution:
+        return D.Independent(D.Uniform(-self.bound, self.bound), 1)
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        like = self.raw_bound
+        noise = torch.rand(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
+        return self.bound * (2 * noise - 1)
+
+    @property
+    def spread(self) -> Tensor:
+        return self.bound
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        return -self.bound, self.bound
+
+    def settings(self) -> dict[str, Any]:
+        return {"bound": listed(softplus(self.raw_bound.double()))}
+
+
+class Interval(LearnedDistribution):
+    """An asymmetric box [low, high] around the identity, low < 0 < high; both ends are learned on their own.
+
+    Its spread is the half-width (high - low) / 2.
+
+    Args:
+        low: lower ends, below 0.
+        high: upper ends, above 0.
+
+    Example:
+        >>> Interval([-0.1], [0.4])
+        Interval(low=[-0.1], high=[0.4])
+    """
+
+    def __init__(self, low: Value, high: Value) -> None:
+        super().__init__()
+        down, up = vector_of(low, "Interval's low"), vector_of(high, "Interval's high")
+        if down.shape != up.shape:
+            raise InputError(f"Interval needs as many low as high ends, but got {down.numel()} and {up.numel()}.")
+        dtype = torch.get_default_dtype()
+        self.raw_low = nn.Parameter(raw_positive(-down, "Minus Interval's low").to(dtype))
+        self.raw_high = nn.Parameter(raw_positive(up, "Interval's high").to(dtype))
+
+    @classmethod
+    def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
+        """A symmetric start, one half-range per name; the ends then move on their own."""
+        values = torch.tensor(named_start(names, start, bounds, cls.__name__), dtype=torch.float64)
+        return cls(-values, values)
+
+    @property
+    def low(self) -> Tensor:
+        return -softplus(self.raw_low)
+
+    @low.setter
+    def low(self, value: Value) -> None:
+        self.raw_low.data.copy_(raw_positive(-vector_of(value, "low", self.raw_low), "Minus Interval's low", self.raw_low))
+
+    @property
+    def high(self) -> Tensor:
+        return softplus(self.raw_high)
+
+    @high.setter
+    def high(self, value: Value) -> None:
+        self.raw_high.data.copy_(raw_positive(value, "Interval's high", self.raw_high))
+
+    def forward(self) -> D.Distribution:
+        return D.Independent(D.Uniform(self.low, self.high), 1)
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        like = self.raw_low
+        noise = torch.rand(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
+        return self.low + (self.high - self.low) * noise
+
+    @property
+    def spread(self) -> Tensor:
+        return (self.high - self.low) / 2
+
+    @property
+    def reach(self) -> Tensor:
+        return torch.maximum(-self.low, self.high)
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        ends = zip(units, self.low.tolist(), self.high.tolist(), strict=True)
+        return [f"{unit.value(low)} to {unit.value(high)}" for unit, low, high in ends]
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        return self.low, self.high
+
+    def settings(self) -> dict[str, Any]:
+        low, high = softplus(self.raw_low.double()), softplus(self.raw_high.double())
+        return {"low": listed(-low), "high": listed(high)}

@@ -1,0 +1,99 @@
+"""Normal distributions with a full covariance."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import torch
+import torch.distributions as D
+from torch import Generator, Tensor, nn
+
+from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
+from augerino.errors import InputError
+from augerino.units import Unit
+
+
+class Gaussian(LearnedDistribution):
+    r"""A normal distribution \(N(\mu, L L^\top)\) with learned `loc` and Cholesky factor `scale_tril`.
+
+    Reference: Benton et al. (2020), appendix C. Its spread is the standard deviation of each coordinate.
+
+    Args:
+        loc: means, (k,).
+        scale_tril: a lower-triangular factor (k, k) with a positive diagonal, or standard deviations (k,).
+
+    Example:
+        >>> Gaussian([0.0, 0.0], [0.1, 0.2])
+        Gaussian(loc=[0, 0], scale_tril=[[0.1, 0], [0, 0.2]])
+    """
+
+    _rows: Tensor
+    _columns: Tensor
+
+    def __init__(self, loc: Value, scale_tril: Value | Sequence[Sequence[float]]) -> None:
+        super().__init__()
+        mean = vector_of(loc, "Gaussian's loc")
+        dtype = torch.get_default_dtype()
+        k = mean.numel()
+        rows, columns = torch.tril_indices(k, k, offset=-1)
+        self.register_buffer("_rows", rows, persistent=False)
+        self.register_buffer("_columns", columns, persistent=False)
+        self.loc = nn.Parameter(mean.to(dtype))
+        self.raw_diagonal = nn.Parameter(torch.zeros(k, dtype=dtype))
+        self.off_diagonal = nn.Parameter(torch.zeros(len(rows), dtype=dtype))
+        self.scale_tril = scale_tril
+
+    @classmethod
+    def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
+        """Zero mean and one standard deviation per name."""
+        return cls([0.0] * len(names), named_start(names, start, bounds, cls.__name__))
+
+    @property
+    def scale_tril(self) -> Tensor:
+        return self._factor(self.raw_diagonal, self.off_diagonal)
+
+    @scale_tril.setter
+    def scale_tril(self, value: Value | Sequence[Sequence[float]]) -> None:
+        factor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
+        k = self.loc.numel()
+        factor = torch.diag(factor.expand(k)) if factor.dim() < 2 and factor.numel() in (1, k) else factor
+        if factor.shape != (k, k) or factor.triu(1).any():
+            raise InputError(
+                f"Gaussian's scale_tril must be lower triangular ({k}, {k}), or {k} standard deviations, "
+                f"but got shape {tuple(factor.shape)}{' with entries above the diagonal' if factor.dim() == 2 else ''}."
+            )
+        if not factor.isfinite().all():
+            raise InputError(f"Gaussian's scale_tril must be finite, but got {factor.tolist()}.")
+        self.raw_diagonal.data.copy_(raw_positive(factor.diagonal(), "The diagonal of Gaussian's scale_tril"))
+        self.off_diagonal.data.copy_(factor[self._rows.cpu(), self._columns.cpu()])
+
+    def _factor(self, raw_diagonal: Tensor, off_diagonal: Tensor) -> Tensor:
+        return torch.diag(softplus(raw_diagonal)).index_put((self._rows, self._columns), off_diagonal)
+
+    def forward(self) -> D.Distribution:
+        return D.MultivariateNormal(self.loc, scale_tril=self.scale_tril)
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        like = self.loc
+        noise = torch.randn(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
+        return like + noise @ self.scale_tril.T
+
+    @property
+    def spread(self) -> Tensor:
+        return self.scale_tril.norm(dim=-1)
+
+    @property
+    def reach(self) -> Tensor:
+        return self.loc.abs() + 2 * self.spread
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        values = zip(units, self.loc.tolist(), self.spread.tolist(), strict=True)
+        return [f"{unit.extent(sd)} (sd) around {unit.value(loc)}" for unit, loc, sd in values]
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        inf = torch.full_like(self.loc, torch.inf)
+        return -inf, inf
+
+    def settings(self) -> dict[str, Any]:
+        factor = self._factor(self.raw_diagonal.double(), self.off_diagonal.double())
+        return {"loc": listed(self.loc), "scale_tril": listed(factor)}

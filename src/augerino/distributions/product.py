@@ -1,0 +1,91 @@
+"""Independent distributions side by side."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributions as D
+from torch import Generator, Tensor, nn
+
+from augerino.distributions.base import LearnedDistribution
+from augerino.units import Unit
+
+
+class Product(LearnedDistribution):
+    """Independent distributions side by side; their coordinates are concatenated."""
+
+    def __init__(self, distributions: Sequence[LearnedDistribution]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList(distributions)
+
+    def forward(self) -> D.Distribution:
+        return Joint([part() for part in self.parts])
+
+    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+        return torch.cat([part.rsample(n, generator) for part in self._parts], dim=-1)
+
+    @property
+    def _parts(self) -> list[LearnedDistribution]:
+        return list(self.parts)  # type: ignore[arg-type]
+
+    @property
+    def spread(self) -> Tensor:
+        return torch.cat([part.spread for part in self._parts])
+
+    @property
+    def reach(self) -> Tensor:
+        return torch.cat([part.reach for part in self._parts])
+
+    def describe(self, units: Sequence[Unit]) -> list[str]:
+        texts, units = [], list(units)
+        for part in self._parts:
+            texts += part.describe(units[: part.size])
+            units = units[part.size :]
+        return texts
+
+    @property
+    def support(self) -> tuple[Tensor, Tensor]:
+        low, high = zip(*(part.support for part in self._parts), strict=True)
+        return torch.cat(low), torch.cat(high)
+
+    def settings(self) -> dict[str, Any]:
+        return {"distributions": list(self.parts)}
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Joint(D.Distribution):
+    """Independent distributions of event shape (k_i,) as one of event shape (sum k_i,)."""
+
+    arg_constraints = {}  # noqa: RUF012 (torch's own way to declare them)
+
+    def __init__(self, parts: Sequence[D.Distribution]) -> None:
+        self.parts = list(parts)
+        self.sizes = [part.event_shape[0] for part in parts]
+        super().__init__(event_shape=torch.Size([sum(self.sizes)]), validate_args=False)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return all(part.has_rsample for part in self.parts)
+
+    @property
+    def mean(self) -> Tensor:
+        return torch.cat([part.mean for part in self.parts], dim=-1)
+
+    @property
+    def variance(self) -> Tensor:
+        return torch.cat([part.variance for part in self.parts], dim=-1)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return torch.cat([part.sample(torch.Size(sample_shape)) for part in self.parts], dim=-1)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        return torch.cat([part.rsample(torch.Size(sample_shape)) for part in self.parts], dim=-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        pieces = value.split(self.sizes, dim=-1)
+        return torch.stack([part.log_prob(piece) for part, piece in zip(self.parts, pieces, strict=True)]).sum(0)
+
+    def entropy(self) -> Tensor:
+        return torch.stack([part.entropy() for part in self.parts]).sum()
