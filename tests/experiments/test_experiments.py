@@ -105,6 +105,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         (["rotmnist"], "--data DIR"),
         (["olivetti"], "--data DIR"),
         (["--resume", "nowhere"], "not a run folder"),
+        (["why", "--epochs", "0"], "epochs must be at least 1, but got 0"),
         ([], "needs the name of an experiment"),
     ],
 )

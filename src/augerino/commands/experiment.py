@@ -37,6 +37,7 @@ def run(name: str, words: list[str]) -> int:
         description=f"{type(preset).__doc__} Also: --preset {'|'.join(catalogue.PRESETS)} (now {chosen.preset}), "
         "--data DIR, --out DIR.",
     )
+    settings.check()
     before, after = settings_json(preset), settings_json(settings)
     changed = {key: value for key, value in after.items() if value != before[key]}
     experiment_data_check(experiment, settings, chosen.data)

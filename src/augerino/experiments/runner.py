@@ -40,7 +40,8 @@ class Settings:
     jobs: int = 1
     """trainings at once, one thread each"""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuses counts that cannot be."""
         for name in ("seeds", "epochs", "steerable_epochs", "batch_size", "width", "jobs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
