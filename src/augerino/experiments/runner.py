@@ -31,6 +31,8 @@ class Settings:
     """learning rate of the weights, going down by a cosine"""
     augmentation_lr: float = 0.04
     """learning rate of the bounds"""
+    warm_up: float = 0.1
+    """share of the training during which bounds wait for the network; the released recipe has none"""
     net: Literal["small", "layer13"] = "layer13"
     """the network: a small CNN, or the paper's"""
     width: int = 128
@@ -45,6 +47,8 @@ class Settings:
         for name in ("seeds", "epochs", "steerable_epochs", "batch_size", "width", "jobs"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+        if not 0 <= self.warm_up < 1:
+            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
 
 
 @dataclass(frozen=True)
