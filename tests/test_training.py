@@ -67,6 +67,13 @@ class TestRecords:
         assert history.curve("rotate") == [record.spread["rotate"] for record in records]
         assert ag.History.from_json(history.to_json()) == history
 
+    def test_a_caller_may_evaluate_between_epochs(self):
+        model, objective, loader, optimizer, _ = training_script.build()
+        modes = []
+        for _ in ag.train(model, objective, loader, optimizer, epochs=2, on_step=lambda *_: modes.append(model.training)):
+            model.eval()
+        assert all(modes)
+
     def test_the_loss_falls(self):
         model, objective, loader, optimizer, _ = training_script.build("batches")
         history = ag.fit(model, objective, loader, optimizer, epochs=15)

@@ -143,8 +143,8 @@ def train(
     if resume and path is not None:
         state.load(path)
     yield from list(state.records)
-    model.train()
     for epoch in range(len(state.records) + 1, epochs + 1):
+        model.train()  # whatever the caller did with the model between two epochs
         started = time.perf_counter() - state.seconds
         state.begin_epoch()
         for step, batch in enumerate(state.batches(), start=state.step + 1):
