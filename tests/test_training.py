@@ -13,7 +13,7 @@ from torch import nn
 
 import augerino as ag
 from augerino import checkpoint as checkpoints
-from augerino.training import choose_precision
+from augerino.training import choose_precision, cosine_schedule
 from tests import training_script
 
 SCRIPT = Path(__file__).with_name("training_script.py")
@@ -54,6 +54,19 @@ class TestGroups:
         model, *_ = training_script.build()
         model.augmentation.requires_grad_(False)
         assert len(ag.param_groups(model)) == 1
+
+
+def test_bounds_wait_for_the_network_and_then_follow_a_cosine():
+    model, *_ = training_script.build()
+    optimizer = torch.optim.SGD(ag.param_groups(model, augmentation_lr=4.0), lr=1.0)
+    scheduler = cosine_schedule(optimizer, 100, wait=10)
+    rates = []
+    for _ in range(101):
+        rates.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        scheduler.step()
+    assert rates[0] == [1, 0] and rates[9][1] == 0 and rates[10][1] == pytest.approx(4 * 0.9755, abs=1e-3)
+    assert rates[50] == pytest.approx([0.5, 2]) and rates[100] == pytest.approx([0, 0])
 
 
 class TestRecords:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from augerino import nets as nets
     from augerino import plots as plots
     from augerino import testing as testing
+    from augerino import training as training
     from augerino import transforms as transforms
     from augerino import tree as tree
     from augerino.augmentation import Augmentation as Augmentation
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from augerino.transforms import On as On
     from augerino.transforms import Transform as Transform
 
-_MODULES = ("data", "diagnostics", "lie", "nets", "plots", "testing", "transforms", "tree")
+_MODULES = ("data", "diagnostics", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
     "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),

@@ -24,7 +24,7 @@ from augerino.nets.small import SmallCNN
 from augerino.objective import Objective
 from augerino.policy import Policy
 from augerino.recipe import Recipe
-from augerino.training import Epoch, History, param_groups, train
+from augerino.training import Epoch, History, cosine_schedule, param_groups, train
 from augerino.transforms import Affine2d
 
 _LOSSES: dict[Task, tuple[Callable[[Any, Any], Tensor], models.Average]] = {
@@ -118,7 +118,7 @@ def learn(
         objective = Objective(loss, augmentation, weight=recipe.weight)
         groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
         optimizer = torch.optim.Adam(groups, lr=recipe.lr)
-        scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=recipe.epochs * steps)
+        scheduler = cosine_schedule(optimizer, recipe.epochs * steps, wait=recipe.warm_up * recipe.epochs * steps)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
         options["settings"] = {**dataclasses.asdict(recipe), "device": None}  # where it runs may change
         history = History()

@@ -30,6 +30,8 @@ class Recipe:
     """learning rate of the network's weights"""
     augmentation_lr: float = 0.02
     """learning rate of the bounds"""
+    warm_up: float = 0.1
+    """share of the training during which the bounds wait for the network"""
     weight_decay: float = 1e-4
     """weight decay on the network; the bounds never have any"""
     train_copies: int = 1
@@ -67,6 +69,8 @@ class Recipe:
         for name in _WEIGHTS:
             if not 0 <= getattr(self, name) < float("inf"):
                 raise InputError(f"{name} must be a number of at least 0, but got {getattr(self, name)}.")
+        if not isinstance(self.warm_up, int | float) or not 0 <= self.warm_up < 1:
+            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up!r}.")
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(f"precision is one of auto, float32, bf16, but got '{self.precision}'.")
 

@@ -71,6 +71,28 @@ def param_groups(model: nn.Module, *, weight_decay: float = 0.0, augmentation_lr
     return groups
 
 
+def cosine_schedule(optimizer: torch.optim.Optimizer, steps: int, wait: float = 0.0) -> torch.optim.lr_scheduler.LambdaLR:
+    """Learning rates that go down by a cosine; that of theta, in `param_groups`' order, is 0 for the first steps.
+
+    Bounds that move while the network knows nothing follow the penalty alone: from a wide start they run away before the
+    network could tell them that they mix up what the labels depend on.
+
+    Args:
+        optimizer: over `param_groups(model)`.
+        steps: of the whole training.
+        wait: how many of them theta waits.
+    """
+
+    def going_down(step: int) -> float:
+        return (1 + math.cos(math.pi * min(step, steps) / steps)) / 2
+
+    def waiting(step: int) -> float:
+        return 0.0 if step < wait else going_down(step)
+
+    rates: list[Callable[[int], float]] = [going_down, waiting]
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, rates[: len(optimizer.param_groups)])
+
+
 def choose_precision(precision: Precision, device: torch.device) -> Literal["float32", "bf16"]:
     """bf16 where the hardware multiplies it natively (there it trains more than twice as fast), float32 elsewhere."""
     if precision not in ("auto", "float32", "bf16"):

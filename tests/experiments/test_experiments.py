@@ -12,7 +12,7 @@ import augerino as ag
 from augerino.cli import main
 from augerino.experiments import catalogue, runner
 from augerino.experiments.runner import Row, mean_sd
-from augerino.experiments.training import COORDINATES, ReleasedPenalty, cosine, make_augmentation
+from augerino.experiments.training import COORDINATES, ReleasedPenalty, make_augmentation
 
 FIGURES = {
     "rotmnist": {"data.png", "distributions.png", "bounds.png", "orbit.png", "memorising.png"},
@@ -142,12 +142,6 @@ class TestReleasedRecipe:
         assert penalty(augmentation).item() == pytest.approx(-5.0)
         augmentation.distribution.bound = [5.1, 2.0]
         assert penalty(augmentation).item() == 0
-
-
-def test_bounds_wait_for_the_network_and_then_follow_a_cosine():
-    rate = cosine(100, wait=10)
-    assert rate(0) == rate(9) == 0 and rate(10) == pytest.approx(0.9755, abs=1e-3)
-    assert cosine(100)(0) == 1 and cosine(100)(100) == pytest.approx(0)
 
 
 class TestRows:

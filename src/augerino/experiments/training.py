@@ -82,22 +82,13 @@ def train_row(
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
     steps = epochs * len(loader)
     wait = 0.0 if row.kind == "released" or row.rate is not None else settings.warm_up * steps
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, [cosine(steps), cosine(steps, wait)][: len(optimizer.param_groups)])
+    scheduler = ag.training.cosine_schedule(optimizer, steps, wait)
     history = ag.History()
     for record in ag.train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto"):
         history.epochs.append(record)
         if on_epoch is not None:
             on_epoch(model, objective)
     return model.eval(), history
-
-
-def cosine(steps: int, wait: float = 0.0) -> Callable[[int], float]:
-    """A learning rate that goes down by a cosine and is 0 for the first steps.
-
-    Bounds that move while the network knows nothing follow the penalty alone: from a wide start they run away before the
-    network could tell them that poses are being mixed up.
-    """
-    return lambda step: 0.0 if step < wait else (1 + math.cos(math.pi * step / steps)) / 2
 
 
 def curves(history: ag.History, start: dict[str, float]) -> dict[str, list[float]]:
