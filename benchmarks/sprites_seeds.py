@@ -38,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("runs/sprites-seeds"))
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each if more than one")
     parser.add_argument("--tolerance", type=float, default=0.1, help="relative error that counts as found")
     arguments, options = parser.parse_known_args()
@@ -47,8 +48,9 @@ def main() -> None:
     true = math.pi / 4
     rows = []
     pool = ThreadPoolExecutor(arguments.jobs)
-    runs = pool.map(lambda seed: run_seed(arguments.out / f"seed-{seed}", seed, options, arguments.jobs), range(arguments.seeds))
-    for seed, row in enumerate(runs):
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    runs = pool.map(lambda seed: run_seed(arguments.out / f"seed-{seed}", seed, options, arguments.jobs), seeds)
+    for seed, row in zip(seeds, runs, strict=True):
         row["relative_error"] = row["bounds"]["rotate"] / true - 1
         rows.append(row)
         others = "  ".join(f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate")
@@ -66,7 +68,9 @@ def main() -> None:
         f"mean ±{math.degrees(statistics.mean(rotations)):.1f}°, sd {math.degrees(spread):.1f}°"
     )
     summary = {
-        "command": " ".join(["python -m benchmarks.sprites_seeds", *options]),
+        "command": " ".join(
+            ["python -m benchmarks.sprites_seeds", *([f"--first {arguments.first}"] if arguments.first else []), *options]
+        ),
         "machine": {
             "processor": platform.machine(),
             "cores": os.cpu_count(),
