@@ -25,8 +25,8 @@ def sprites_section() -> str:
     lines = ["## The embedded sprites: `augerino learn`", ""]
     lines += ["True extent of the rotation: ±45°. All coordinates start at a bound of 0.3 unless the command says otherwise.", ""]
     lines += [
-        "The recipe (weight, learning rate of the bounds, coordinates, warm-up) was chosen over about a dozen variants while looking at",
-        "seeds 0 to 9 of this very problem, whose answer is known; the seeds from 100 on were run once, after the choice.",
+        "The recipe (weight, learning rate of the bounds, coordinates, warm-up) was chosen over about a dozen variants while",
+        "looking at seeds 0 to 9 of this very problem, whose answer is known; seeds from 100 on were run once, after the choice.",
         "",
     ]
     lines += ["| command | seeds | within 10 % | rotation, mean ± sd | largest error |", "| --- | --- | --- | --- | --- |"]
