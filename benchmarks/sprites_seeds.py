@@ -67,7 +67,6 @@ def main() -> None:
         f"\n{found} of {len(rows)} within {arguments.tolerance:.0%} of ±45°; "
         f"mean ±{math.degrees(statistics.mean(rotations)):.1f}°, sd {math.degrees(spread):.1f}°"
     )
-    first = [f"--first {arguments.first}"] if arguments.first else []
     summary = {
         "command": " ".join(
             ["python -m benchmarks.sprites_seeds", *([f"--first {arguments.first}"] if arguments.first else []), *options]
