@@ -116,3 +116,26 @@ def test_weights_on_paper_units_follow_to_dtype_and_state_dict():
 def test_wrong_values_are_told_in_one_sentence(make, message):
     with pytest.raises(ag.InputError, match=message):
         make()
+
+
+def test_branches_count_discrete_outcomes_out_and_draw_the_rest_once():
+    product = Product([ag.Uniform([0.5]), ag.Bernoulli([0.2, 0.7])])
+    t, weight = product.branches(3)
+    t = t.reshape(4, 3, 3)
+    assert torch.equal(t[..., 0], t[0, :, 0].expand(4, 3))  # the same draws in every branch
+    outcomes = [tuple(branch[0, 1:].tolist()) for branch in t]
+    assert outcomes == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert weight.tolist() == pytest.approx([0.8 * 0.3, 0.8 * 0.7, 0.2 * 0.3, 0.2 * 0.7])
+
+
+def test_continuous_distributions_and_many_flips_have_no_branches():
+    assert ag.Uniform([0.5, 0.1]).branches(4)[1] is None
+    t, weight = ag.Bernoulli([0.5] * 3).branches(4)  # eight outcomes would cost too much
+    assert weight is None and t.shape == (4, 3)
+
+
+def test_two_discrete_parts_are_crossed():
+    t, weight = Product([ag.Bernoulli([0.25]), ag.Bernoulli([0.5])]).branches(2)
+    assert t.shape == (8, 2)
+    assert weight.sum().item() == pytest.approx(1)
+    assert t[::2].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]

@@ -281,3 +281,35 @@ def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
     mean, error = torch.cat(estimates).mean(), torch.cat(estimates).std() / len(estimates) ** 0.5
     assert error < 0.1 * numeric.abs()  # the comparison means something
     assert (mean - numeric).abs() < 4 * error
+
+
+def flipping(probability, **options):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2, bias=False))
+    return ag.InvariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability])), **options)
+
+
+@pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob])
+@pytest.mark.parametrize("options", [{}, {"train_copies": 3}, {"chunk": 2}])
+def test_training_weighs_both_sides_of_a_flip_by_their_probability(average, options):
+    model, x = flipping(0.3, average=average, **options), torch.rand(5, 1, 2, 2)
+    plain, mirrored = (average.before(model.net(side)) for side in (x, x.flip(-1)))
+    assert torch.allclose(model.train()(x), average.after(0.7 * plain + 0.3 * mirrored), atol=1e-6)
+
+
+def test_the_gradient_of_a_flips_probability_is_exact():
+    model, x = flipping(0.3), torch.rand(5, 1, 2, 2)
+    (gradient,) = torch.autograd.grad(model.train()(x).square().sum(), model.augmentation.distribution.raw_probability)
+
+    def loss(probability):
+        y = (1 - probability) * model.net(x) + probability * model.net(x.flip(-1))
+        return y.square().sum().item()
+
+    slope = (loss(0.3 + 1e-3) - loss(0.3 - 1e-3)) / 2e-3
+    assert gradient.item() == pytest.approx(slope * 0.3 * 0.7, rel=1e-3)
+
+
+def test_an_equivariant_model_weighs_flips_too():
+    net = torch.nn.Conv2d(1, 1, 3, padding=1)
+    model = ag.EquivariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3])))
+    x = torch.rand(2, 1, 4, 4)
+    assert torch.allclose(model.train()(x), 0.7 * net(x) + 0.3 * net(x.flip(-1)).flip(-1), atol=1e-6)

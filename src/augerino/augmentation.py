@@ -77,6 +77,15 @@ class Augmentation(nn.Module):
         with torch.autocast(self.distribution.spread.device.type, enabled=False):
             return Element(self.transform, self.distribution.rsample(n, generator))
 
+    def branches(self, n: int, generator: Generator | None = None) -> tuple[Element, Tensor | None]:
+        """Draws one element per item and branch, discrete outcomes counted out, and the probability of each branch.
+
+        The element moves (m n) items, branch after branch; see `LearnedDistribution.branches`.
+        """
+        with torch.autocast(self.distribution.spread.device.type, enabled=False):
+            t, weight = self.distribution.branches(n, generator)
+        return Element(self.transform, t), weight
+
     def forward(self, x: Any) -> Any:
         """Moves every item of a batch by an element of its own."""
         return self.sample(tree.batch_size(x))(x)

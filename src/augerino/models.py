@@ -100,19 +100,32 @@ class InvariantModel(nn.Module):
 
     def forward(self, x: Any) -> Tensor:
         batch, copies = tree.batch_size(x), self.train_copies if self.training else self.test_copies
-        g = self.augmentation.sample(batch * copies)
-        if self.chunk is not None and self.chunk < batch * copies:
-            total, seen = self._predict_in_chunks(x, g, batch, self.chunk)
-        elif copies == 1 and not self.moves_outputs:
+        g, odds = self._draw(batch * copies)
+        if self.chunk is not None and self.chunk < g.t.shape[0]:
+            total, seen = self._predict_in_chunks(x, g, odds, batch, self.chunk)
+        elif copies == 1 and odds is None and not self.moves_outputs:
             return self.average.alone(self._outputs(g(x)))
         else:
-            y, weight = self._predict(tree.repeat(x, copies), g)
+            y, weight = self._predict(tree.repeat(x, g.t.shape[0] // max(batch, 1)), g, odds)
             total, seen = _sum_copies(y, batch), None if weight is None else _sum_copies(weight, batch)
         return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
 
-    def _predict(self, x: Any, g: Element) -> tuple[Tensor, Tensor | None]:
-        """One prediction per copy in the frame of its input, weighted by how much was seen, and that weight."""
-        return self._bring_back(self.average.before(self._outputs(g(x))), g)
+    def _draw(self, n: int) -> tuple[Element, Tensor | None]:
+        """One element per copy, and how much each copy counts; None where all count the same.
+
+        Training counts flips out, so that their probability learns from its exact gradient; evaluation draws them.
+        """
+        if not self.training:
+            return self.augmentation.sample(n), None
+        g, weight = self.augmentation.branches(n)
+        return g, None if weight is None else weight.repeat_interleave(n)
+
+    def _predict(self, x: Any, g: Element, odds: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """One prediction per copy in the frame of its input, weighted by how much was seen and counts, and that weight."""
+        y, seen = self._bring_back(self.average.before(self._outputs(g(x))), g)
+        if odds is None:
+            return y, seen
+        return _times(y, odds), None if seen is None else _times(seen, odds)
 
     def _outputs(self, x: Any) -> Tensor:
         rows, y = tree.batch_size(x), self.net(x)
@@ -124,13 +137,13 @@ class InvariantModel(nn.Module):
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         return y, None
 
-    def _predict_in_chunks(self, x: Any, g: Element, batch: int, size: int) -> tuple[Tensor, Tensor | None]:
+    def _predict_in_chunks(self, x: Any, g: Element, odds: Tensor | None, batch: int, size: int) -> tuple[Tensor, Tensor | None]:
         total: Tensor | None = None
         seen: Tensor | None = None
         for start in range(0, g.t.shape[0], size):
             part = Element(g.transform, g.t[start : start + size])
             items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
-            y, weight = self._predict(_take(x, items), part)
+            y, weight = self._predict(_take(x, items), part, None if odds is None else odds[start : start + size])
             total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
             if weight is not None:
                 seen = (weight.new_zeros(batch, *weight.shape[1:]) if seen is None else seen).index_add(0, items, weight)
@@ -153,6 +166,10 @@ class InvariantModel(nn.Module):
 
 def _take(x: Any, items: Tensor) -> Any:
     return tree.map(lambda leaf: leaf[items], x)
+
+
+def _times(y: Tensor, weight: Tensor) -> Tensor:
+    return y * weight.to(y.dtype).reshape(-1, *[1] * (y.dim() - 1))
 
 
 def _sum_copies(y: Tensor, batch: int) -> Tensor:

@@ -62,7 +62,8 @@ class LearnedDistribution(nn.Module):
     """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
 
     Must write: `forward`, `rsample`, `spread`, `support`, `settings`.
-    May write:  `reach` and `describe`, where "±spread" would mislead.   Derived: `entropy`, `size`.
+    May write:  `reach` and `describe`, where "±spread" would mislead; `branches`, where draws can be counted out.
+    Derived: `entropy`, `size`.
     """
 
     discrete: bool = False  # whether coordinates are 0 or 1
@@ -74,6 +75,14 @@ class LearnedDistribution(nn.Module):
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
         raise TypeError(f"Write {type(self).__name__}.rsample(n, generator), returning (n, k).")
+
+    def branches(self, n: int, generator: Generator | None = None) -> "tuple[Tensor, Tensor | None]":
+        """Draws n coordinate vectors, with every outcome of the discrete ones counted out instead of drawn.
+
+        Returns coordinates (m n, k), branch after branch, and each branch's probability (m,); None where nothing is discrete.
+        Weighing predictions by these probabilities gives their exact gradient, where a draw gives a rough one.
+        """
+        return self.rsample(n, generator), None
 
     def entropy(self) -> Tensor:
         """Differential entropy in nats (Shannon entropy for discrete coordinates); the log-volume of a uniform box."""

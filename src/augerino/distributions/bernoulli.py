@@ -11,11 +11,14 @@ from augerino.distributions.base import LearnedDistribution, Value, listed, name
 from augerino.errors import InputError
 from augerino.units import Unit
 
+MOST_COUNTED = 2  # coordinates whose outcomes are counted out: each doubles the work of a training step
+
 
 class Bernoulli(LearnedDistribution):
     r"""Coordinates that are 0 or 1, with learned probabilities of 1.
 
-    Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013).
+    Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013),
+    which is a rough guide. `branches` counts the outcomes out instead, and its gradient is exact; models train on those.
     The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. The reach is p.
 
     Args:
@@ -54,6 +57,15 @@ class Bernoulli(LearnedDistribution):
         p = self.probability
         noise = torch.rand(n, p.shape[0], generator=generator, device=p.device, dtype=p.dtype)
         return (noise < p).to(p.dtype) + (p - p.detach())
+
+    def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
+        p = self.probability
+        if p.shape[0] > MOST_COUNTED:
+            return self.rsample(n, generator), None
+        outcomes = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)] * p.shape[0])
+        outcomes = outcomes.reshape(-1, p.shape[0])  # (2^k, k)
+        weight = torch.where(outcomes > 0, p, 1 - p).prod(dim=1)
+        return outcomes.repeat_interleave(n, dim=0), weight
 
     @property
     def spread(self) -> Tensor:

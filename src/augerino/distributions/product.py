@@ -24,6 +24,13 @@ class Product(LearnedDistribution):
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         return torch.cat([part.rsample(n, generator) for part in self._parts], dim=-1)
 
+    def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
+        t, weight = torch.empty(0), None
+        for i, part in enumerate(self._parts):
+            new, odds = part.branches(n, generator)
+            t, weight = (new, odds) if i == 0 else (_cross(t, new, n), _outer(weight, odds))
+        return t, weight
+
     @property
     def _parts(self) -> list[LearnedDistribution]:
         return list(self.parts)  # type: ignore[arg-type]
@@ -53,6 +60,20 @@ class Product(LearnedDistribution):
 
     def extra_repr(self) -> str:
         return ""
+
+
+def _cross(a: Tensor, b: Tensor, n: int) -> Tensor:
+    """Every branch of `a` beside every branch of `b`, the same n draws in each."""
+    rows, columns = a.shape[0] // n, b.shape[0] // n
+    left = a.reshape(rows, 1, n, -1).expand(-1, columns, -1, -1)
+    right = b.reshape(1, columns, n, -1).expand(rows, -1, -1, -1)
+    return torch.cat([left, right], dim=-1).flatten(0, 2)
+
+
+def _outer(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return (a[:, None] * b).flatten()
 
 
 class Joint(D.Distribution):
