@@ -110,6 +110,11 @@ class InvariantModel(nn.Module):
             total, seen = _sum_copies(y, batch), None if weight is None else _sum_copies(weight, batch)
         return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
 
+    def at(self, x: Any, g: Element) -> Tensor:
+        """The prediction for each input moved by its own given element: one copy, nothing drawn."""
+        y, seen = self._predict(x, g, None)
+        return self.average.after(y if seen is None else self._fill_unseen(y, seen, x))
+
     def _draw(self, n: int) -> tuple[Element, Tensor | None]:
         """One element per copy, and how much each copy counts; None where all count the same.
 

@@ -20,6 +20,10 @@ class Unit:
     value: Callable[[float], str]
     extent: Callable[[float], str]
 
+    def span(self, low: float, high: float) -> str:
+        """An interval of extents: "±43.0° to ±47.0°"."""
+        return f"{self.extent(low)} to {self.extent(high)}"
+
 
 def _plain(t: float) -> str:
     return f"{t:+.3g}"

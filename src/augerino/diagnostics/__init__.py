@@ -1,8 +1,22 @@
 """Measurements of models and of what was learned: functions that return small dataclasses, and never draw or print."""
 
 from augerino.diagnostics.evaluation import Evaluation, evaluate
+from augerino.diagnostics.evidence import Change, Evidence, Findings, gather
 from augerino.diagnostics.orbit import Orbit, orbit
 from augerino.diagnostics.profile import Profile, profile
 from augerino.diagnostics.verdict import Verdict, verdicts
 
-__all__ = ["Evaluation", "Orbit", "Profile", "Verdict", "evaluate", "orbit", "profile", "verdicts"]
+__all__ = [
+    "Change",
+    "Evaluation",
+    "Evidence",
+    "Findings",
+    "Orbit",
+    "Profile",
+    "Verdict",
+    "evaluate",
+    "gather",
+    "orbit",
+    "profile",
+    "verdicts",
+]

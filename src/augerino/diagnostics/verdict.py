@@ -1,45 +1,134 @@
-"""What was learned about each coordinate, in words."""
+"""What was learned about each coordinate, in words, and on what ground."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Literal
 
 from augerino.augmentation import Augmentation
+from augerino.diagnostics.evidence import Evidence, Findings
+from augerino.units import Unit
 
 # Below this share of its limit, an extent is a few degrees of rotation or a pixel of shift: as good as nothing.
 NOTHING = 0.02
+ALL = 0.95  # of the limit, from where on it is all the way
+LOOSE = 0.5  # an interval wider than this share of the extent decides nothing
+
+Answer = Literal["symmetry", "full", "none", "undecided"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One coordinate's answer; `start`, `learned` and `true` are in the coordinate's own unit."""
+    """One coordinate's answer; `start`, `learned`, `interval` and `true` are in the coordinate's own unit.
+
+    With evidence from held-out data, `interval` is the 95 % interval of where the loss begins to rise; without, the answer
+    rests on the learned extent alone.
+    """
 
     coordinate: str
     start: float
     learned: float
     start_text: str
     learned_text: str
+    answer: Answer
     sentence: str
+    interval: tuple[float, float] | None = None
 
 
-def verdicts(augmentation: Augmentation, start: dict[str, float], true: dict[str, float] | None = None) -> list[Verdict]:
-    """One verdict per coordinate: whether it is a symmetry of the data, and how far it reaches.
+def verdicts(
+    augmentation: Augmentation,
+    start: dict[str, float],
+    true: dict[str, float] | None = None,
+    findings: Findings | None = None,
+    unfinished: Collection[str] = (),
+) -> list[Verdict]:
+    """One verdict per coordinate: whether it is a symmetry of the data, how far it reaches, or that it cannot be told.
 
     Args:
         augmentation: as learned.
         start: where each bound started.
         true: extents that are known, for data made to have them.
+        findings: what held-out data say (`gather`).
+        unfinished: coordinates whose bounds were still on their way when training ended.
     """
     described, reach = augmentation.describe(), augmentation.distribution.reach.tolist()
+    low, high = (end.tolist() for end in augmentation.distribution.support)
     out = []
+    answer: Answer
     for i, (name, learned) in enumerate(augmentation.bounds().items()):
-        limit, unit, text = augmentation.limits[i].item(), augmentation.transform.unit(name), described[name]
-        if reach[i] < NOTHING * (limit if math.isfinite(limit) else 1.0):
-            answer = f"{name}: no, the data allow at most {text}"
-        elif learned >= 0.95 * limit:
-            answer = f"{name}: yes, all the way ({text})"
+        unit = augmentation.transform.unit(name)
+        case = _Case(reach[i], augmentation.limits[i].item(), described[name], unit, name in unfinished)
+        found = None if findings is None else findings.coordinates[name]
+        if findings is not None and findings.known.low <= 0:
+            answer, words = "undecided", "not decided, the network has learned nothing that holds on held-out data"
+        elif (low[i], high[i]) == (0.0, 1.0):
+            answer, words = _judge_flip(case, found)
+        elif found is None:
+            answer, words = _judge_extent(case)
         else:
-            answer = f"{name}: yes, {text}"
+            answer, words = _judge_evidence(case, found)
+        sentence = f"{name}: {words}"
+        if answer == "undecided":
+            sentence += ": needs more data or epochs"
         if true and name in true:
-            answer += f" — true extent {unit.extent(true[name])}"
-        out.append(Verdict(name, start[name], learned, unit.extent(start[name]), text, answer))
+            sentence += f" — true extent {unit.extent(true[name])}"
+        interval = None if found is None or answer in ("none", "undecided") else found.interval
+        out.append(Verdict(name, start[name], learned, unit.extent(start[name]), described[name], answer, sentence, interval))
     return out
+
+
+@dataclass(frozen=True)
+class _Case:
+    reach: float
+    limit: float
+    text: str
+    unit: Unit
+    unfinished: bool
+
+    @property
+    def nothing(self) -> float:
+        return NOTHING * (self.limit if math.isfinite(self.limit) else 1.0)
+
+
+def _judge_extent(case: _Case) -> tuple[Answer, str]:
+    """By the learned extent alone."""
+    if case.reach < case.nothing:
+        return "none", f"no, the data allow at most {case.text}"
+    if case.reach >= ALL * case.limit:
+        return "full", f"yes, all the way ({case.text})"
+    return "symmetry", f"yes, {case.text}"
+
+
+def _judge_flip(case: _Case, found: Evidence | None) -> tuple[Answer, str]:
+    mirrored = None if found is None else found.rise[-1]
+    if case.reach >= 0.4 and (mirrored is None or found is None or mirrored.mean <= found.tolerance):
+        return "full", f"yes, mirrored inputs mean the same ({case.text} mirrored)"
+    if case.reach < 0.1 and (mirrored is None or found is None or mirrored.mean > found.tolerance):
+        return "none", f"no symmetry found, mirrored inputs mean something else ({case.text} mirrored)"
+    return "undecided", f"not decided, {case.text} mirrored"
+
+
+def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
+    """By where the held-out loss rises, as far as it was learned."""
+    if case.reach < case.nothing:
+        return "none", f"no symmetry found (learned {case.text})"
+    if found.reach is None or found.interval is None:  # it never rises within what was looked at
+        if found.extents[-1] >= ALL * case.limit and case.reach >= ALL * case.limit:
+            return "full", f"yes, all the way ({case.text})"
+        if case.unfinished:
+            return "undecided", f"not decided, still moving at {case.text} when training ended"
+        beyond = case.unit.extent(found.extents[-1])
+        return "symmetry", f"yes, invariant up to {case.text} (held-out loss stays flat even at {beyond})"
+    low, high = found.interval
+    if high < case.nothing:
+        return "none", f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)"
+    if high - low > LOOSE * max(found.reach, case.nothing):
+        return "undecided", f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}"
+    if found.reach > case.reach and case.unfinished:
+        return "undecided", f"not decided, still moving at {case.text} when training ended"
+    if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
+        return "full", f"yes, all the way ({case.text})"
+    if low > case.reach:  # the model bears more than was learned
+        more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
+        return "symmetry", f"yes, invariant up to {case.text} ({more})"
+    return "symmetry", f"yes, invariant up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})"
