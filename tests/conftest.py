@@ -24,3 +24,8 @@ def smooth_images(batch: int = 3, channels: int = 2, height: int = 24, width: in
     phase = torch.rand(batch, channels, 4, 1, 1, generator=generator, dtype=dtype) * 6
     waves = torch.sin(2 * x + phase[:, :, 0]) + torch.cos(2 * y + phase[:, :, 1]) + torch.sin(x + y + phase[:, :, 2])
     return fade * (0.5 + waves / 6)
+
+
+def smooth_signals(batch: int = 3, channels: int = 2, samples: int = 60, dtype=torch.float64) -> torch.Tensor:
+    """Signals of a few low frequencies that fade to zero towards both ends, different in every item and channel."""
+    return smooth_images(batch, channels, 1, samples, dtype)[:, :, 0] * torch.e**4

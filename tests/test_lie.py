@@ -122,3 +122,90 @@ def test_half_precision_is_lifted(dtype):
     for exp in (lie.exp, lie.exp_affine2d):  # torch's own matrix_exp is good to 3e-5 in float32
         assert torch.allclose(exp(algebra)[0], expected, atol=1e-4)
         assert exp(algebra).dtype == torch.float32
+
+
+class TestAffine3d:
+    """The same laws in space, where the exponential is a series squared up."""
+
+    GENERATORS = torch.tensor(list(lie.AFFINE3D.values()), dtype=torch.float64)
+    NAMES = tuple(lie.AFFINE3D)
+
+    def element(self, t: torch.Tensor) -> torch.Tensor:
+        return lie.exp_affine3d(lie.combine(t, self.GENERATORS))
+
+    def test_generators_extend_the_papers(self):
+        """Each one acts within a plane as its namesake of 2-D does, and leaves the third axis alone."""
+        planes = {"xy": [0, 1, 3], "yz": [1, 2, 3], "xz": [0, 2, 3], "zx": [2, 0, 3]}
+
+        def in_plane(name, plane):
+            matrix = self.GENERATORS[self.NAMES.index(name)]
+            rest = matrix.clone()
+            rest[torch.tensor(planes[plane])[:, None], torch.tensor(planes[plane])] = 0
+            assert rest.abs().max() == 0
+            return matrix[planes[plane]][:, planes[plane]]
+
+        two = {name: GENERATORS[i] for i, name in enumerate(NAMES)}
+        for name, plane in (("rotate_z", "xy"), ("rotate_x", "yz"), ("rotate_y", "zx")):
+            assert torch.equal(in_plane(name, plane), two["rotate"])
+        for plane in ("xy", "yz"):
+            assert torch.equal(in_plane(f"squeeze_{plane}", plane), two["squeeze"])
+        for plane in ("xy", "yz", "xz"):
+            assert torch.equal(in_plane(f"shear_{plane}", plane), two["shear"])
+        for name, plane in (("translate_x", "xy"), ("translate_y", "yz"), ("translate_z", "zx")):
+            assert torch.equal(in_plane(name, plane), two["translate_x"])
+        assert torch.equal(self.GENERATORS[self.NAMES.index("scale")], torch.diag(torch.tensor([1.0, 1, 1, 0])).double())
+        assert len(self.NAMES) == 12 and torch.linalg.matrix_rank(self.GENERATORS.flatten(1)) == 12
+
+    @given(st.lists(st.floats(-3, 3), min_size=12, max_size=12))
+    @settings(max_examples=200, deadline=None)
+    def test_it_is_the_exponential(self, values):
+        algebra = lie.combine(torch.tensor([values], dtype=torch.float64), self.GENERATORS)
+        expected = torch.linalg.matrix_exp(algebra)
+        assert (lie.exp_affine3d(algebra) - expected).abs().max() <= 1e-9 * expected.abs().max()
+        single = lie.exp_affine3d(algebra.float())
+        assert single.dtype == torch.float32 and (single - expected).abs().max() <= 1e-5 * expected.abs().max()
+
+    @given(st.lists(st.floats(-2, 2), min_size=12, max_size=12))
+    @settings(max_examples=100, deadline=None)
+    def test_minus_t_is_the_inverse(self, values):
+        t = torch.tensor([values], dtype=torch.float64)
+        there, back = self.element(t), self.element(-t)
+        size = float(there.abs().max() * back.abs().max())
+        assert torch.allclose(there @ back, torch.eye(4, dtype=torch.float64), atol=1e-11 * size)
+
+    @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3))
+    @settings(max_examples=100, deadline=None)
+    def test_rotations_are_rigid_however_often_they_turn(self, angles):
+        t = torch.zeros(1, 12, dtype=torch.float64)
+        t[0, 3:6] = torch.tensor(angles)
+        rotation = self.element(t)[0, :3, :3]
+        assert torch.allclose(rotation @ rotation.mT, torch.eye(3, dtype=torch.float64), atol=1e-9)
+        assert torch.linalg.det(rotation) == pytest.approx(1)
+        axis = t[0, 3:6]
+        assert torch.allclose(rotation @ axis, axis, atol=1e-6)  # an axis stays where it is
+        cosine = (rotation.diagonal().sum() - 1) / 2
+        assert cosine == pytest.approx(float(axis.norm().cos()), abs=1e-8)
+
+    @given(
+        st.lists(
+            st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-8, 5.0, 1e3, -1e3]), st.floats(-1e3, 1e3)), min_size=12, max_size=12
+        )
+    )
+    @settings(max_examples=300, deadline=None)
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+    def test_nothing_is_nan_or_inf_however_large(self, dtype, values):
+        t = torch.tensor([values], dtype=dtype, requires_grad=True)
+        matrix = self.element(t)
+        assert matrix.isfinite().all()
+        (gradient,) = torch.autograd.grad(matrix.sum(), t)
+        assert gradient.isfinite().all()
+
+    @pytest.mark.parametrize("size", [0.0, 1e-9, 0.4, 1.0, 4.0])
+    def test_gradients_are_right_through_zero_and_where_squarings_begin(self, size):
+        t = (torch.randn(2, 12, dtype=torch.float64) * size).requires_grad_()
+        assert torch.autograd.gradcheck(self.element, (t,), atol=1e-5, rtol=1e-4)
+
+    def test_each_element_is_exponentiated_as_if_alone(self):
+        t = torch.tensor([0.01, 0.5, 3.0, 100.0], dtype=torch.float64)[:, None] * torch.randn(4, 12, dtype=torch.float64)
+        alone = torch.cat([self.element(row[None]) for row in t])
+        assert torch.allclose(self.element(t), alone, rtol=1e-14)

@@ -16,6 +16,13 @@ MEMBERS = {
     "color": lambda: ag.Augmentation(ag.Contrast(), ag.Uniform([0.25])),
     "flip": lambda: ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.3])),
     "on": lambda: ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.7])),
+    "signal": lambda: ag.Chain(
+        ag.Augmentation(ag.TimeShift(padding="circular"), ag.Uniform([0.2])),
+        ag.Augmentation(ag.TimeScale(padding="border"), ag.Uniform([0.1])),
+        ag.Augmentation(ag.Gain(), ag.Uniform([0.5])),
+        ag.Augmentation(ag.NoiseLevel(), ag.Uniform([0.05])),
+    ),
+    "space": lambda: ag.Augmentation(ag.On("positions", ag.Affine3d("rotate_z"), where="mask"), ag.Uniform([0.7])),
     "chain": lambda: ag.Chain(MEMBERS["uniform"](), MEMBERS["color"](), MEMBERS["flip"]()),
 }
 
@@ -29,6 +36,7 @@ def test_the_round_trip_through_a_file_is_exact(tmp_path, make, dtype):
     ag.Policy.of(original).save(tmp_path / "p.json")
     loaded = ag.Policy.load(tmp_path / "p.json").augmentation()
     assert loaded.names == original.names and str(loaded) == str(original)
+    assert repr(loaded.transform.settings()) == repr(original.transform.settings())
     for (name, a), (other, b) in zip(original.named_parameters(), loaded.named_parameters(), strict=True):
         assert name == other and torch.equal(a, b) and a.dtype == b.dtype
     draws = [aug.sample(4, torch.Generator().manual_seed(0)).t for aug in (original, loaded)]

@@ -6,6 +6,7 @@ from torch import nn
 
 import augerino as ag
 from augerino import testing
+from augerino.transforms import Compose
 
 X = torch.rand(3, 1, 6, 6)
 
@@ -51,6 +52,25 @@ class TwoOfAName(Good):
 
 class ShortLimits(Good):
     limits = (1.0, 2.0)
+
+
+class Jumping(Cut):
+    smooth = False
+
+
+class JumpingAndLeaking(Leaking):
+    smooth = False
+
+
+def test_only_finite_differences_are_spared_a_transform_that_is_not_smooth():
+    testing.check_transform(Jumping(), X)
+    with pytest.raises(AssertionError, match="alone and in a batch"):
+        testing.check_transform(JumpingAndLeaking(), X)
+
+
+def test_what_holds_a_transform_that_is_not_smooth_is_not_either():
+    assert ag.On("x", Good()).smooth and not ag.On("x", Jumping()).smooth
+    assert not Compose([ag.Flip(), Jumping()]).smooth
 
 
 def test_a_good_transform_passes():

@@ -48,11 +48,16 @@ if TYPE_CHECKING:
     from augerino.training import param_groups as param_groups
     from augerino.training import train as train
     from augerino.transforms import Affine2d as Affine2d
+    from augerino.transforms import Affine3d as Affine3d
     from augerino.transforms import Brightness as Brightness
     from augerino.transforms import Contrast as Contrast
     from augerino.transforms import Flip as Flip
+    from augerino.transforms import Gain as Gain
     from augerino.transforms import LieTransform as LieTransform
+    from augerino.transforms import NoiseLevel as NoiseLevel
     from augerino.transforms import On as On
+    from augerino.transforms import TimeScale as TimeScale
+    from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
 
 _MODULES = ("data", "diagnostics", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
@@ -67,7 +72,10 @@ _HOMES = {
     "recipe": ("Recipe",),
     "regularizers": ("LogVolume", "NegativeL2", "NegativeNorm"),
     "training": ("Epoch", "History", "fit", "param_groups", "train"),
-    "transforms": ("Affine2d", "Brightness", "Contrast", "Flip", "LieTransform", "On", "Transform"),
+    "transforms": (
+        *("Affine2d", "Affine3d", "Brightness", "Contrast", "Flip", "Gain", "LieTransform", "NoiseLevel", "On"),
+        *("TimeScale", "TimeShift", "Transform"),
+    ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

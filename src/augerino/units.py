@@ -49,6 +49,22 @@ def _image_extent(t: float) -> str:
     return f"±{50 * t:.1f} % of the image"
 
 
+def _signal(t: float) -> str:
+    return f"{50 * t:+.1f} % of the signal"
+
+
+def _signal_extent(t: float) -> str:
+    return f"±{50 * t:.1f} % of the signal"
+
+
+def _noise(t: float) -> str:
+    return f"{100 * t:+.1f} % noise"
+
+
+def _noise_extent(t: float) -> str:
+    return f"±{100 * t:.1f} % noise"
+
+
 def _intensity(t: float) -> str:
     return f"{100 * t:+.1f} % of full intensity"
 
@@ -82,6 +98,8 @@ def _slope_extent(t: float) -> str:
 PLAIN = Unit("", _plain, _plain_extent)
 RADIAN = Unit("rad", _degrees, _degrees_extent)
 HALF_IMAGE = Unit("half-images", _image, _image_extent)
+HALF_SIGNAL = Unit("half-signals", _signal, _signal_extent)
+NOISE = Unit("of the signal's deviation", _noise, _noise_extent)
 LOG_FACTOR = Unit("log-factor", _factor, _factor_extent)
 INTENSITY = Unit("of full intensity", _intensity, _intensity_extent)
 SLOPE = Unit("", _slope, _slope_extent)

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 import augerino as ag
+from augerino import lie
 from augerino.testing import check_transform
 from augerino.transforms import Compose
-from tests.conftest import smooth_images
+from tests.conftest import smooth_images, smooth_signals
 
 SMALL = 0.2  # coordinates at which a smooth image keeps in view and interpolation errs little
 
@@ -40,6 +41,32 @@ def test_flip(names, value):
     check_transform(flip, torch.rand(3, 2, 6, 7, dtype=torch.float64), t=t, inverse_tolerance=1e-12)
 
 
+@pytest.mark.parametrize("kind", [ag.TimeShift, ag.TimeScale])
+@pytest.mark.parametrize("padding", ["zeros", "border", "circular"])
+def test_time(kind, padding):
+    # a smooth signal loses about this much in two linear interpolations; shrinking it loses more than shifting
+    transform = kind(padding=padding)
+    check_transform(transform, smooth_signals(), t=small(transform), inverse_tolerance=0.05)
+
+
+def test_gain():
+    check_transform(ag.Gain(), torch.randn(3, 2, 9, dtype=torch.float64), inverse_tolerance=1e-12)
+
+
+def test_noise_level():
+    check_transform(ag.NoiseLevel(), torch.randn(3, 2, 50, dtype=torch.float64), inverse_tolerance=None)
+
+
+SPACE = [(), tuple(lie.AFFINE3D), ("rotate_z",), ("scale", "translate_x"), ("squeeze_xy", "shear_yz", "rotate_y")]
+
+
+@pytest.mark.parametrize("names", SPACE, ids=lambda names: "-".join(names[:3]) or "paper")
+def test_affine3d(names):
+    affine = ag.Affine3d(*names)
+    t = torch.randn(3, len(affine.names), dtype=torch.float64)
+    check_transform(affine, torch.randn(3, 5, 3, dtype=torch.float64), t=t, inverse_tolerance=1e-9)
+
+
 def test_compose():
     chain = Compose([ag.Affine2d("rotate"), ag.Flip("horizontal"), ag.Affine2d("scale", "translate_x")])
     t = small(chain)
@@ -62,14 +89,50 @@ def test_on_passes_the_rest_through():
         ag.On("picture", ag.Affine2d("rotate"))(batch, t)
 
 
+class TestWhere:
+    """A lens with a mask moves what is there and leaves the padding where it is."""
+
+    lens = ag.On("positions", ag.Affine3d("translate_x", "rotate_z"), where="mask")
+    t = torch.tensor([[0.5, 1.0], [-2.0, 0.3]])
+
+    def batch(self):
+        mask = torch.tensor([[True, True, True, False], [True, False, False, False]])
+        return {"positions": torch.randn(2, 4, 3) * mask[..., None], "mask": mask}
+
+    def test_padding_stays_zero_there_and_back(self):
+        batch = self.batch()
+        moved = self.lens(batch, self.t)
+        whole = self.lens.transform(batch["positions"], self.t)
+        assert torch.equal(moved["positions"][batch["mask"]], whole[batch["mask"]])
+        assert moved["positions"][~batch["mask"]].abs().max() == 0 and whole[~batch["mask"]].abs().max() > 0
+        assert moved["mask"] is batch["mask"]
+        back = self.lens.inverse(moved, self.t)["positions"]
+        assert torch.allclose(back, batch["positions"], atol=1e-6)
+
+    def test_a_mask_that_does_not_fit_is_refused(self):
+        batch = self.batch()
+        with pytest.raises(ag.InputError, match=r"needs a mask of the first dimensions of \(2, 4, 3\).*but got \(2, 3\)"):
+            self.lens({**batch, "mask": batch["mask"][:, :3]}, self.t)
+        with pytest.raises(ag.InputError, match="found no entry 'mask': the batch is the entries \\['positions'\\]"):
+            self.lens({"positions": batch["positions"]}, self.t)
+
+
 @pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
 )
-@pytest.mark.parametrize("transform", [ag.Affine2d(), ag.Brightness(), ag.Contrast(), ag.Flip()], ids=lambda t: type(t).__name__)
-def test_device_and_dtype_follow_the_input(transform, device):
+@pytest.mark.parametrize(
+    ("transform", "shape"),
+    [
+        *((transform, (2, 3, 8, 8)) for transform in (ag.Affine2d(), ag.Brightness(), ag.Contrast(), ag.Flip())),
+        *((transform, (2, 3, 8)) for transform in (ag.TimeShift(), ag.TimeScale(), ag.Gain(), ag.NoiseLevel())),
+        (ag.Affine3d(), (2, 8, 3)),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, ag.Transform) else "",
+)
+def test_device_and_dtype_follow_the_input(transform, shape, device):
     transform = transform.to(device)
     for dtype in (torch.float32, torch.float64, torch.bfloat16):
-        x = torch.rand(2, 3, 8, 8, device=device).to(dtype)
+        x = torch.rand(shape, device=device).to(dtype)
         y = transform(x, torch.zeros(2, len(transform.names), device=device))
         assert y.dtype == dtype and y.device.type == device
 

@@ -1,10 +1,29 @@
 """Families of maps: what can be done to an input."""
 
 from augerino.transforms.affine2d import Affine2d
+from augerino.transforms.affine3d import Affine3d
 from augerino.transforms.base import Compose, LieTransform, On, Transform
 from augerino.transforms.color import Brightness, Contrast
 from augerino.transforms.discrete import Flip
-from augerino.transforms.functional import warp
+from augerino.transforms.functional import resample, warp
+from augerino.transforms.signal import Gain, NoiseLevel, TimeScale, TimeShift
 from augerino.units import Unit
 
-__all__ = ["Affine2d", "Brightness", "Compose", "Contrast", "Flip", "LieTransform", "On", "Transform", "Unit", "warp"]
+__all__ = [
+    "Affine2d",
+    "Affine3d",
+    "Brightness",
+    "Compose",
+    "Contrast",
+    "Flip",
+    "Gain",
+    "LieTransform",
+    "NoiseLevel",
+    "On",
+    "TimeScale",
+    "TimeShift",
+    "Transform",
+    "Unit",
+    "resample",
+    "warp",
+]

@@ -15,7 +15,8 @@ from augerino.units import PLAIN, Unit
 class Transform(nn.Module):
     """A family of maps x -> g_t x, smooth in the coordinates t, with g_0 the identity.
 
-    It holds no learnable parameter and no randomness: *which* member is drawn is a distribution's business.
+    It holds no learnable parameter and no randomness: *which* member is drawn is a distribution's business. A family whose
+    gradient is not the slope of its values, because part of what it does is held fixed in it, says `smooth = False`.
 
     Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
     May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
@@ -28,6 +29,7 @@ class Transform(nn.Module):
     units: tuple[Unit, ...] | None = None
     fades: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
     discrete: bool = False  # whether coordinates are 0 or 1
+    smooth: bool = True  # whether the gradient along t is what finite differences say
 
     def forward(self, x: Any, t: Tensor) -> Any:
         """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
@@ -60,6 +62,11 @@ class Transform(nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(self.names)
+
+
+def per_item(t: Tensor, x: Tensor) -> Tensor:
+    """One coordinate an item, shaped to meet all the numbers of its item.   t: (B, 1)   x: (B, ...)   returns (B, 1, ...)"""
+    return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
 
 
 def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str, ...]:
@@ -113,19 +120,25 @@ class LieTransform(Transform):
 class On(Transform):
     """A lens: the transform of one entry of a structured batch, the rest passing through.
 
+    Args:
+        key: of the entry that is moved.
+        transform: what moves it.
+        where: key of a mask, (B, ...) or (B, N, ...), true where the entry is to be moved; padding, where it is false, stays
+            as it is. None moves everything.
+
     Example:
-        >>> from augerino import Affine2d
-        >>> batch = {"image": torch.rand(2, 3, 8, 8), "age": torch.tensor([3.0, 4.0])}
-        >>> out = On("image", Affine2d("rotate"))(batch, torch.tensor([[0.1], [0.2]]))
-        >>> sorted(out)
-        ['age', 'image']
+        >>> from augerino import Affine3d
+        >>> batch = {"positions": torch.zeros(1, 3, 3), "mask": torch.tensor([[True, True, False]])}
+        >>> lens = On("positions", Affine3d("translate_x"), where="mask")
+        >>> lens(batch, torch.tensor([[0.5]]))["positions"][0, :, 0]
+        tensor([0.5000, 0.5000, 0.0000])
     """
 
-    def __init__(self, key: str | int, transform: Transform) -> None:
+    def __init__(self, key: str | int, transform: Transform, where: str | int | None = None) -> None:
         super().__init__()
-        self.key, self.transform = key, transform
+        self.key, self.transform, self.where = key, transform, where
         self.names, self.limits, self.units = transform.names, transform.limits, transform.units
-        self.discrete = transform.discrete
+        self.discrete, self.smooth = transform.discrete, transform.smooth
 
     def _replace(self, x: Any, value: Any) -> Any:
         if isinstance(x, Mapping):
@@ -133,21 +146,35 @@ class On(Transform):
         items = [value if i == self.key else item for i, item in enumerate(x)]
         return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
 
-    def _entry(self, x: Any) -> Any:
+    def _entry(self, x: Any, key: str | int) -> Any:
         try:
-            return x[self.key]
+            return x[key]
         except (KeyError, IndexError, TypeError):
             has = f"the entries {sorted(x)}" if isinstance(x, Mapping) else f"a {type(x).__name__}"
-            raise InputError(f"On({self.key!r}, ...) found no entry {self.key!r}: the batch is {has}.") from None
+            raise InputError(f"On({self.key!r}, ...) found no entry {key!r}: the batch is {has}.") from None
+
+    def _masked(self, x: Any, before: Tensor, after: Tensor) -> Tensor:
+        """What was moved, but only where the mask says so."""
+        if self.where is None:
+            return after
+        mask = self._entry(x, self.where)
+        if mask.shape != before.shape[: mask.dim()]:
+            raise InputError(
+                f"On({self.key!r}, ..., where={self.where!r}) needs a mask of the first dimensions of "
+                f"{tuple(before.shape)}, as {tuple(before.shape[:2])}, but got {tuple(mask.shape)}."
+            )
+        return torch.where(mask.bool().reshape(*mask.shape, *[1] * (before.dim() - mask.dim())), after, before)
 
     def forward(self, x: Any, t: Tensor) -> Any:
-        return self._replace(x, self.transform(self._entry(x), t))
+        entry = self._entry(x, self.key)
+        return self._replace(x, self._masked(x, entry, self.transform(entry, t)))
 
     def inverse(self, y: Any, t: Tensor) -> Any:
-        return self._replace(y, self.transform.inverse(self._entry(y), t))
+        entry = self._entry(y, self.key)
+        return self._replace(y, self._masked(y, entry, self.transform.inverse(entry, t)))
 
     def settings(self) -> dict[str, Any]:
-        return {"key": self.key, "transform": self.transform}
+        return {"key": self.key, "transform": self.transform, "where": self.where}
 
 
 class Compose(Transform):
@@ -162,6 +189,7 @@ class Compose(Transform):
             raise InputError(f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once.")
         self.units = tuple(u for part in transforms for u in part.units or (PLAIN,) * len(part.names))
         self.fades = any(part.fades for part in transforms)
+        self.smooth = all(part.smooth for part in transforms)
         self.limits = tuple(v for part in transforms for v in part.limits or (float("inf"),) * len(part.names))
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:

@@ -6,15 +6,10 @@ Both clip at black and white, so neither has an inverse. Normalise inside the ne
 import torch
 from torch import Tensor
 
-from augerino import lie
-from augerino.transforms.base import Transform
+from augerino.transforms.base import Transform, per_item
 from augerino.units import INTENSITY, SLOPE
 
 _POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
-
-
-def _per_image(t: Tensor, x: Tensor) -> Tensor:
-    return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
 
 
 class Brightness(Transform):
@@ -32,7 +27,7 @@ class Brightness(Transform):
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
-            return (x + _per_image(t, x)).clamp(0, 1).to(x.dtype)
+            return (x + per_item(t, x)).clamp(0, 1).to(x.dtype)
 
 
 class Contrast(Transform):
@@ -53,6 +48,6 @@ class Contrast(Transform):
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
-            t = _per_image(t, x).clamp(-self.limits[0], self.limits[0])
+            t = per_item(t, x).clamp(-self.limits[0], self.limits[0])
             middle = 128 / 255
             return (_POLE * (t + 1) / (_POLE - t) * (x - middle) + middle).clamp(0, 1).to(x.dtype)
