@@ -1,6 +1,6 @@
-"""Data: the embedded sprites, and arrays of the user."""
+"""Data: the embedded sprites, signals and clouds, and arrays of the user."""
 
-from augerino.data import arrays, sprites
+from augerino.data import arrays, clouds, signals, sprites
 from augerino.data.arrays import Batches
 
-__all__ = ["Batches", "arrays", "sprites"]
+__all__ = ["Batches", "arrays", "clouds", "signals", "sprites"]
