@@ -1,4 +1,4 @@
-"""The default settings on the embedded signals and clouds: the extents that are known exactly are found. Slow: whole trainings."""
+"""The default settings on the embedded signals and clouds find the extents that are known exactly. Slow: whole trainings."""
 
 import pytest
 import torch
