@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from augerino import tree
 from augerino.errors import InputError
 
-Task = Literal["classification", "regression"]
+Task = Literal["classification", "regression", "segmentation"]
 
 
 class Batches:

@@ -1,0 +1,207 @@
+"""Many image files: looked over once, then decoded into memory if they are small together, or read from disk as needed."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from augerino.data.found import Progress, Request, shown, some
+from augerino.data.pictures import Form, Header, UnreadableImage, decode, read_header
+from augerino.data.sizes import describe_resizing
+from augerino.errors import InputError
+
+Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
+MEND = "Repair or remove it, or skip bad files with --skip-bad."
+MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
+
+
+class Pictures(ABC):
+    """Encoded images by number. A subclass says how many there are, what each is called, and opens one."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def name(self, i: int) -> str: ...
+
+    @abstractmethod
+    def open(self, i: int) -> BinaryIO: ...
+
+
+class Files(Pictures):
+    """Image files below a folder. Their names are kept as one block of bytes, which worker processes share instead of copying."""
+
+    def __init__(self, root: str | Path, names: Sequence[str]) -> None:
+        encoded = [os.fsencode(name) for name in names]
+        self.root = str(root)
+        self.block = b"".join(encoded)
+        self.ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def name(self, i: int) -> str:
+        return os.fsdecode(self.block[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+
+    def open(self, i: int) -> BinaryIO:
+        return open_file(Path(self.root, self.name(i)), self.name(i))
+
+
+def open_file(path: Path, name: str) -> BinaryIO:
+    """Opens a regular file; a pipe or a device of that name could make reading wait for ever."""
+    try:
+        if not path.is_file():
+            raise FileNotFoundError(2, "it is not a file")
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        raise UnreadableImage(f"{shown(name)} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+
+
+class ImageStream(Dataset[tuple[Tensor, Tensor]]):
+    """A map-style dataset that decodes image k when it is asked for, and holds names and targets only.
+
+    Args:
+        pictures: the encoded images.
+        form: what each is brought to.
+        targets: by the number of the image: a tensor, or masks that are read from disk as well.
+        order: the numbers of the images that belong to this dataset.
+    """
+
+    def __init__(self, pictures: Pictures, form: Form, targets: Any, order: np.ndarray) -> None:
+        self.pictures, self.form, self.targets, self.order = pictures, form, targets, order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, k: int) -> tuple[Tensor, Tensor]:
+        i = int(self.order[k])
+        return self.image(i), self.targets[i]
+
+    def image(self, i: int) -> Tensor:
+        with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
+            return decode(file, self.pictures.name(i), self.form)
+
+
+class Loaded(NamedTuple):
+    """Images looked over: a tensor of those that can be read, or a stream; which those are; and what there is to say."""
+
+    images: Tensor | ImageStream
+    form: Form
+    kept: np.ndarray
+    notes: list[str]
+
+
+def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
+    """Looks at the headers of all images, agrees on a form, and decodes them into memory if they fit.
+
+    Without `skip_bad` an image that is read from disk is first decoded when it is needed; with it every image is decoded once
+    beforehand, since a dataset has to know how many items it holds.
+
+    Args:
+        pictures: the encoded images.
+        request: size, and whether unreadable images are skipped.
+        beside: bytes a pixel that are held with each image, for its mask.
+    """
+    bad: Bad = {}
+    kept, headers = _read_headers(pictures, request, bad)
+    form = _agree(pictures, kept, headers, request)
+    notes = _describe(headers, form, request)
+    fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
+    images: Tensor | ImageStream = ImageStream(pictures, form, None, kept)
+    if fits or request.skip_bad:
+        store = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
+        good = _decode_all(pictures, form, kept, store, request, bad)
+        images = store if not fits else images
+        if len(good) < len(kept):
+            images = store[torch.from_numpy(good)] if fits else ImageStream(pictures, form, None, kept[good])
+            kept = kept[good]
+    if len(kept) == 0:
+        raise InputError(f"None of the {len(pictures)} images can be read: {next(iter(bad.values()))}")
+    if bad:
+        notes.append(f"{len(bad)} bad {'file' if len(bad) == 1 else 'files'} skipped: {some(list(bad))}.")
+    if not fits:
+        notes.append(f"The {len(kept)} images are more than {MEMORY // 2**20} MB decoded: they are read from disk as needed.")
+    return Loaded(images, form, kept, notes)
+
+
+def _read_headers(pictures: Pictures, request: Request, bad: Bad) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of the images whose header can be read, and the headers, (n, 5)."""
+    rows = np.zeros((len(pictures), len(Header._fields)), dtype=np.int32)
+    kept = []
+    for i in range(len(pictures)):
+        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
+            rows[i] = read_header(file, pictures.name(i), resize=request.size is not None)
+            kept.append(i)
+        report(request.on_progress, i + 1, len(pictures))
+    if not kept:
+        raise InputError(
+            f"None of the {len(pictures)} images can be read: {next(iter(bad.values()))}" if bad else "There are no images."
+        )
+    return np.array(kept), rows[kept]
+
+
+def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: Request) -> Form:
+    sizes, grey, fine = headers[:, :2], headers[:, 2], headers[:, 3]
+    size = request.size
+    if size is None:
+        other = (sizes != sizes[0]).any(axis=1).nonzero()[0]
+        if len(other):
+            (h0, w0), (h1, w1) = sizes[0], sizes[other[0]]
+            raise InputError(
+                f"Images must be of one size, but {shown(pictures.name(int(kept[0])))} has {h0}×{w0} and "
+                f"{shown(pictures.name(int(kept[other[0]])))} {h1}×{w1} pixels: give one for all, as in --size {min(h0, w0)}."
+            )
+        size = int(sizes[0, 0]), int(sizes[0, 1])
+    return Form(1 if grey.all() else 3, *size, resize=request.size is not None, fine=bool(fine.any()))
+
+
+def _describe(headers: np.ndarray, form: Form, request: Request) -> list[str]:
+    sizes, grey, fine, clear = headers[:, :2], headers[:, 2], headers[:, 3], headers[:, 4]
+    notes = []
+    if grey.any() and not grey.all():
+        notes.append(f"Grey and colour images are mixed ({int(grey.sum())} of {len(grey)} are grey): all are made RGB.")
+    if fine.any():
+        notes.append(f"{int(fine.sum())} of {len(fine)} images have 16 bits a value: divided by 65535.")
+    if clear.any():
+        notes.append(f"Transparent pixels of {int(clear.sum())} images are laid over black.")
+    if request.size is not None and (sizes != request.size).any():
+        low, high = ((int(sides[0]), int(sides[1])) for sides in (sizes.min(axis=0), sizes.max(axis=0)))
+        notes.append(describe_resizing(low, high, request.size))
+    return notes
+
+
+def _decode_all(pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, request: Request, bad: Bad) -> np.ndarray:
+    """Decodes every image, into the store if it has room; returns the places of those that could be."""
+    good = []
+    for place, i in enumerate(kept.tolist()):
+        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
+            image = decode(file, pictures.name(i), form)
+            if len(store):
+                store[place] = image
+            good.append(place)
+        report(request.on_progress, place + 1, len(kept))
+    return np.array(good, dtype=np.int64)
+
+
+@contextmanager
+def skipping(bad: Bad, skip: bool, name: str) -> Iterator[None]:
+    """Notes an unreadable image and goes on, or, where none is to be skipped, says what can be done."""
+    try:
+        yield
+    except UnreadableImage as error:
+        if not skip:
+            raise UnreadableImage(f"{error} {MEND}") from error
+        bad[name] = str(error)
+
+
+def report(on_progress: Progress | None, done: int, total: int) -> None:
+    """Tells progress about a hundred times in all."""
+    if on_progress is not None and (done == total or done % max(1, total // 100) == 0):
+        on_progress(done, total)
