@@ -118,7 +118,7 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
     if fits or request.skip_bad:
         store = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
         good = _decode_all(pictures, form, kept, store, request, bad)
-        images = store if not fits else images
+        images = store if fits else images
         if len(good) < len(kept):
             images = store[torch.from_numpy(good)] if fits else ImageStream(pictures, form, None, kept[good])
             kept = kept[good]
