@@ -81,7 +81,7 @@ def test_a_kind_that_is_asked_for_wins_where_it_can(shape, kind, wins):
 
 @pytest.mark.parametrize("shape", [(9,), (), (9, 2, 3, 4, 5), (0, 3, 3), (9, 0)])
 def test_shapes_that_mean_nothing(shape):
-    with pytest.raises(ag.InputError, match="must have shape|are empty"):
+    with pytest.raises(ag.InputError, match=r"must have shape|are empty"):
         layouts.find_layout(shape, FLOATS)
 
 
@@ -159,7 +159,12 @@ class TestNames:
     @pytest.mark.parametrize("form", ["{}_train", "train_{}", "{}-training"])
     def test_parts(self, tmp_path, form):
         other = form.replace("training", "test").replace("train", "test")
-        arrays = {form.format("x"): images(20, 6, 6), form.format("y"): Y, other.format("x"): images(4, 6, 6), other.format("y"): Y[:4]}
+        arrays = {
+            form.format("x"): images(20, 6, 6),
+            form.format("y"): Y,
+            other.format("x"): images(4, 6, 6),
+            other.format("y"): Y[:4],
+        }
         source = opened(tmp_path, **arrays)
         assert len(source.train[1]) == 20 and len(source.test[1]) == 4 and not said(source, "split off")
 
@@ -176,7 +181,7 @@ class TestNames:
         for values in (split, np.array(["train", "val", "test"])[split]):
             source = opened(tmp_path, x=images(20, 6, 6), y=Y, split=values)
             assert len(source.train[1]) == 12 and len(source.test[1]) == 4
-        with pytest.raises(ag.InputError, match="'split' .* must say"):
+        with pytest.raises(ag.InputError, match=r"'split' .* must say"):
             opened(tmp_path, x=images(20, 6, 6), y=Y, split=split + 5)
 
     def test_several_targets_are_listed(self, tmp_path):

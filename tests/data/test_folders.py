@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import DataLoader
 
 import augerino as ag
 from augerino.data import open_source, streams
-from augerino.data.streams import Files, ImageStream
+from augerino.data.streams import Files, ImageStream, StreamLoader
 
 from .made import class_folder, everything, picture, save
 
@@ -55,7 +54,7 @@ class TestClasses:
         class_folder(tmp_path / "test", ("a", "b"), each=3)
         assert said(open_source(tmp_path), "The test part lacks classes: c.")
         class_folder(tmp_path / "test", ("d",), each=1)
-        with pytest.raises(ag.InputError, match="classes that the training part lacks.*: d"):
+        with pytest.raises(ag.InputError, match=r"classes that the training part lacks.*: d"):
             open_source(tmp_path)
 
     def test_nested_folders_are_walked_and_strangers_ignored(self, tmp_path):
@@ -185,7 +184,7 @@ class TestBadFolders:
 
     def test_unknown_paths(self, tmp_path):
         for path in (tmp_path / "nothing", "\0", "x" * 5000):
-            with pytest.raises(ag.InputError, match="no file or folder|cannot be read"):
+            with pytest.raises(ag.InputError, match=r"no file or folder|cannot be read"):
                 open_source(path)
         (tmp_path / "a.txt").write_text("hello")
         with pytest.raises(ag.InputError, match="of no kind that is read"):
@@ -230,7 +229,7 @@ class TestStreaming:
         source = open_source(class_folder(tmp_path))
         again = pickle.loads(pickle.dumps(source.train))
         assert torch.equal(again[3][0], source.train[3][0])
-        batches = list(DataLoader(source.train, batch_size=4, num_workers=2))
+        batches = list(StreamLoader(source.train, batch_size=4, num_workers=2))
         assert sum(len(y) for _, y in batches) == 8 and batches[0][0].dtype == torch.uint8
 
     @pytest.mark.parametrize("workers", [0, 2])
@@ -242,7 +241,7 @@ class TestStreaming:
                 (tmp_path / name / f"{i}.png").write_bytes(data[: len(data) // 2])
         source = open_source(tmp_path)  # the headers are whole
         with pytest.raises(ag.InputError) as caught:
-            list(DataLoader(source.train, batch_size=2, num_workers=workers))
+            list(StreamLoader(source.train, batch_size=2, num_workers=workers))
         text = str(caught.value)
         assert "Traceback" not in text and "\n" not in text and "is not a readable image" in text and "--skip-bad" in text
 
@@ -288,7 +287,9 @@ class TestListed:
         parts = ["train", "train", "train", "test", "test", "val"]
         rows = ["file,label,split", *(f"{i}.png,{'ab'[i % 2]},{parts[i]}" for i in range(6))]
         source = open_source(self.write(tmp_path, rows))
-        assert len(source.train[1]) == 3 and len(source.test[1]) == 2 and said(source, "The validation part (1 items) is not used")
+        assert (
+            len(source.train[1]) == 3 and len(source.test[1]) == 2 and said(source, "The validation part (1 items) is not used")
+        )
 
     def test_tables_in_both_parts(self, tmp_path):
         for part in ("train", "test"):

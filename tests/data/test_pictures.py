@@ -170,6 +170,6 @@ def test_masks_are_numbers():
 
 
 def test_the_sentence_survives_a_worker():
-    wrapped = "Caught UnreadableImage in DataLoader worker process 0.\nTraceback ...\naugerino.data.pictures.UnreadableImage: a is bad.\n"
+    wrapped = "Caught UnreadableImage in a worker.\nTraceback ...\naugerino.data.pictures.UnreadableImage: a is bad.\n"
     assert str(UnreadableImage(wrapped)) == "a is bad."
     assert str(pickle.loads(pickle.dumps(UnreadableImage("a is bad.")))) == "a is bad."

@@ -3,6 +3,7 @@
 import io
 import math
 import os
+import tokenize
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,8 +104,10 @@ def _reading(path: Path, what: str) -> Iterator[None]:
         except InputError:
             raise
         except Exception as error:  # a damaged file leads zipfile and numpy to raise whatever they may
-            if isinstance(error, OSError) and error.errno is not None and error.strerror:
+            if isinstance(error, OSError) and (error.filename or isinstance(error, PermissionError)):
                 raise InputError(f"{shown(path)} cannot be read: {error.strerror}.") from error
+            if isinstance(error, tokenize.TokenError):
+                error = ValueError("the header of an array is damaged")
             lines = (str(error) or type(error).__name__).splitlines()
             raise InputError(f"{shown(path)} is not {what}: {shown(lines[0]).rstrip('.')}.") from error
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from augerino.data import streams
 from augerino.data.folders import images_below, part_folders, subfolders
 from augerino.data.found import IGNORE, PARTS, Found, Request, choose_parts, shown, some
-from augerino.data.pictures import Form, read_header, read_mask
+from augerino.data.pictures import Form, UnreadableImage, read_header, read_mask
 from augerino.data.sizes import crop_box
 from augerino.data.streams import Bad, Files, ImageStream, Pictures, skipping
 from augerino.errors import InputError
@@ -33,7 +33,7 @@ class Masks:
         if self.form.resize:
             mask = nearest(mask, self.form)
         if mask.shape != (self.form.height, self.form.width):
-            raise InputError(f"{shown(self.pictures.name(i))} has changed its size while it was in use.")
+            raise UnreadableImage(f"{shown(self.pictures.name(i))} has changed its size while it was in use.")
         return torch.from_numpy(self.table[mask])
 
 
@@ -157,7 +157,7 @@ def _scan(images: Files, masks: Files, request: Request, bad: Bad) -> tuple[list
 
 def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:
     if mask.min() < 0 or mask.max() > HIGHEST:
-        raise InputError(f"Class numbers must be 0 to {HIGHEST}, but {shown(name)} has {mask.min()} to {mask.max()}.")
+        raise UnreadableImage(f"Class numbers must be 0 to {HIGHEST}, but {shown(name)} has {mask.min()} to {mask.max()}.")
     return mask
 
 

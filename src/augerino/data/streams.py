@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset
 
 from augerino.data.found import Progress, Request, shown, some
 from augerino.data.pictures import Form, Header, UnreadableImage, decode, read_header
@@ -87,6 +87,26 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
     def image(self, i: int) -> Tensor:
         with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
             return decode(file, self.pictures.name(i), self.form)
+
+
+class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
+    """A DataLoader that ends at once when an image cannot be read.
+
+    torch raises a worker's error in a reference cycle that holds the iterator; when it is collected at last, its queues are gone
+    before the workers can be told to stop, and each is waited for five seconds.
+    """
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        iterator = super().__iter__()
+        try:
+            yield from iterator
+        except UnreadableImage as error:
+            error.__traceback__ = None  # opens the cycle
+            sentence = str(error)
+            del iterator
+        else:
+            return
+        raise UnreadableImage(sentence)
 
 
 class Loaded(NamedTuple):
