@@ -317,6 +317,17 @@ class TestDamage:
             with pytest.raises(ag.InputError, match="neither numbers nor strings"):
                 opened(tmp_path, x=x, y=Y)
 
+    def test_characters_that_do_not_exist(self, tmp_path):
+        for code in (0x110000, 0xFF000000, 0xD800):
+            for order in "<>":
+                names = np.array([65, code], dtype=f"{order}u4").view(f"{order}U1")
+                with pytest.raises(ag.InputError, match="characters that do not exist"):
+                    opened(tmp_path, x=images(20, 6, 6), y=names[Y])
+
+    def test_names_can_be_printed(self, tmp_path):
+        source = opened(tmp_path, x=images(20, 6, 6), y=np.array(["a\nb", "c\x1b[2J"])[Y])
+        assert source.class_names == ("a\\nb", "c\\x1b[2J")
+
     def test_no_permission(self, tmp_path, monkeypatch):
         np.savez(tmp_path / "a.npz", x=images(20, 6, 6), y=Y)
         monkeypatch.setattr("builtins.open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))

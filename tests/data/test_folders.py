@@ -43,6 +43,9 @@ class TestClasses:
         assert len(source.train[1]) == 6 and len(source.test[1]) == 4
         assert not said(source, "split off")
 
+    def test_a_class_of_trains_is_a_class(self, tmp_path):
+        assert open_source(class_folder(tmp_path, ("bus", "test", "train"))).class_names == ("bus", "test", "train")
+
     def test_a_validation_folder_beside_a_test_folder_is_not_used(self, tmp_path):
         for part in ("train", "val", "test"):
             class_folder(tmp_path / part, each=3)

@@ -3,10 +3,9 @@
 import signal
 
 import pytest
+from benchmarks import fuzz_readers
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from benchmarks import fuzz_readers
 
 KINDS = 17
 

@@ -89,11 +89,17 @@ def test_masks_in_an_archive(tmp_path):
         source = open_source(tmp_path / "a.npz")
         assert source.kind == "masks" and source.class_names == ("a", "b", "c") and said(source, "-1 are ignored")
         assert source.train[1].dtype == torch.uint8
-    for masks, message in ((y[:, :5], "size of their images"), (y + 0.5, "with fractions"), (y - 7, "0 to 65535")):
+    for masks, message in (
+        (y[:, :5], "size of their images"),
+        (y + 0.5, "with fractions"),
+        (y - 7, "0 to 65535"),
+        (y * 1e300, "Masks must hold"),
+    ):
         np.savez(tmp_path / "a.npz", x=x, y=masks)
         with pytest.raises(ag.InputError, match=message):
             open_source(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", x=x, y=y)
+    assert open_source(tmp_path / "a.npz", ignore=-1).class_names == ("0", "1", "2")
     with pytest.raises(ag.InputError, match="segmentation, not classification"):
         open_source(tmp_path / "a.npz", task="classification")
 

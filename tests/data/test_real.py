@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data import mario, mnist, olivetti
+from augerino.data import mario, mnist, olivetti, open_source
 
 SHARED = Path(os.environ.get("AUGERINO_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -139,3 +139,29 @@ class TestMario:
     def test_the_real_sprites(self):
         figures = mario.mario_and_iggy(SHARED)
         assert figures.shape == (2, 3, 32, 32) and figures.dtype == torch.float32 and figures[:, :, 0, 0].abs().max() == 0
+
+
+class TestOwnData:
+    """The same files, as anybody's own."""
+
+    @real("qm9_small.npz")
+    def test_molecules(self):
+        with pytest.raises(ag.InputError, match="--target, one of homo, lumo, gap"):
+            open_source(SHARED / "qm9_small.npz")
+        source = open_source(SHARED / "qm9_small.npz", target="homo")
+        assert (source.kind, source.task, source.shape) == ("points", "regression", (29, 3))
+        assert len(source.train[1]) == 16000 and len(source.test[1]) == 2000
+        mask, charges = source.train[0]["mask"], source.train[0]["charges"]
+        assert torch.equal(charges > 0, mask)
+
+    @real("camvid_small.npz")
+    def test_streets(self):
+        source = open_source(SHARED / "camvid_small.npz", ignore=11)
+        assert source.task == "segmentation" and source.shape == (3, 120, 160) and len(source.class_names) == 11
+        assert set(source.train[1].unique().tolist()) == {*range(11), 255}
+
+    @real("olivetti.npz")
+    def test_faces(self):
+        source = open_source(SHARED / "olivetti.npz")
+        assert source.shape == (1, 64, 64) and len(source.class_names) == 40
+        assert source.test[1].bincount().tolist() == [2] * 40

@@ -63,7 +63,7 @@ def load_npz(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
             with archive.open(info) as member:
                 _header(member, info.file_size, info.filename)
             with archive.open(info) as member:
-                arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+                arrays[name] = _check_text(np.lib.format.read_array(member, allow_pickle=False), info.filename)
                 if member.read(1):  # reading to the end is what compares the checksum
                     raise ValueError(f"'{info.filename}' is longer than it says")
         return arrays
@@ -79,7 +79,7 @@ def load_npy(path: Path) -> np.ndarray:
     """The array in a `.npy` file."""
     check_memory(path, npy_header(path).size_in_bytes)
     with _reading(path, "a readable .npy file"), open(path, "rb") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return _check_text(np.lib.format.read_array(file, allow_pickle=False), path.name)
 
 
 def check_memory(path: Path, size: int) -> None:
@@ -132,6 +132,15 @@ def _header(file: IO[bytes], size: int, name: str) -> ArrayHeader:
             f"'{name}' claims the shape {header.shape} of {dtype}, {header.size_in_bytes} bytes, but holds {size - counted.count}"
         )
     return header
+
+
+def _check_text(array: np.ndarray, name: str) -> np.ndarray:
+    """Refuses strings of characters that do not exist, from which numpy would make strings that break Python."""
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.tobytes(), dtype=np.dtype("u4").newbyteorder(array.dtype.byteorder))
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any():
+            raise ValueError(f"'{name}' holds characters that do not exist")
+    return array
 
 
 class _Counting(io.RawIOBase):

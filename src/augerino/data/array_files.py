@@ -62,7 +62,7 @@ def read_arrays(path: str, headers: Mapping[str, ArrayHeader], load: Load, reque
         arrays[part] = {role: loaded[name] for role, name in names.items()}
         _check_lengths(path, names, arrays[part])
     if "class_names" in headers:
-        found.class_names = tuple(_text(name) for name in load(["class_names"])["class_names"].ravel())
+        found.class_names = tuple(shown(_text(name)) for name in load(["class_names"])["class_names"].ravel())
     joined = _join(path, [arrays[part] for part in parts])
     if len(parts) > 1:
         found.test = np.arange(len(joined["x"])) >= len(arrays[parts[0]]["x"])
@@ -227,6 +227,8 @@ def _as_masks(y: np.ndarray, x: Tensor, request: Request) -> np.ndarray | None:
         raise InputError(f"Masks must have the size of their images, {tuple(x.shape[2:])}, but targets have shape {y.shape}.")
     if request.task not in (None, "segmentation"):
         raise InputError(f"Targets of shape {y.shape} are masks, which is segmentation, not {request.task}.")
+    if y.dtype.kind == "f" and np.abs(y).max() > 2**31:
+        raise InputError(f"Masks must hold class numbers, but hold {np.abs(y).max():g}.")
     if y.dtype.kind not in "biuf" or (y.dtype.kind == "f" and not (y == np.floor(y)).all()):
         raise InputError(
             f"Masks must hold class numbers, but are of type {y.dtype}{' with fractions' if y.dtype.kind == 'f' else ''}."

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from augerino.data import streams
-from augerino.data.found import PARTS, Found, Request, choose_parts, shown, some
+from augerino.data.found import PARTS, TABLES, Found, Request, choose_parts, shown, some
 from augerino.data.pictures import EXTENSIONS
 from augerino.data.streams import Files
 from augerino.errors import InputError
@@ -59,9 +59,12 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def part_folders(root: Path, notes: list[str]) -> list[tuple[bool | None, Path]]:
-    """The folders to read, each with whether it is for testing: train and test if there is a train, else the folder itself."""
+    """The folders to read, each with whether it is for testing: train and test if there are such parts, else the folder itself.
+
+    A folder called train that holds nothing but images is no part but a class, of vehicles.
+    """
     named = {PARTS[name.lower()]: place for name, place in subfolders(root).items() if name.lower() in PARTS}
-    if "train" not in named:
+    if "train" not in named or not any(is_folder(entry) or entry.name in TABLES for entry in entries(named["train"])):
         return [(None, root)]
     test, unused = choose_parts(list(named))
     if test == "validation":

@@ -21,6 +21,7 @@ PARTS = {
 }
 INPUT_NAMES = ("x", "images", "image", "data", "inputs", "input", "signals", "signal", "points", "positions", "features")
 TARGET_NAMES = ("y", "labels", "label", "targets", "target", "classes", "class")
+TABLES = ("labels.csv", "metadata.csv")
 FILE_NAMES = ("file", "filename", "file_name", "image", "path")
 
 

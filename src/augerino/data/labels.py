@@ -61,6 +61,8 @@ def understand(y: np.ndarray, task: Task | None = None, names: Sequence[str] = (
     if task == "segmentation":
         raise InputError(f"Segmentation needs a mask of class numbers for every image, but targets have shape {y.shape}.")
     if task == "regression":
+        if y.ndim > 1:
+            notes.append(f"Targets are {y[0].size} quantities an item.")
         return Targets("regression", _quantities(y), (), tuple(notes))
     labels, class_names, more = _classes(y, tuple(names))
     return Targets("classification", torch.from_numpy(labels), class_names, (*notes, *more))
@@ -111,7 +113,7 @@ def _classes(y: np.ndarray, names: tuple[str, ...]) -> tuple[np.ndarray, tuple[s
     if len(values) < 2:
         raise InputError(f"There is only one class ({shown(values[0])}) in the data: nothing can be told apart.")
     if y.dtype.kind == "U":
-        return labels.astype(np.int64), tuple(str(value) for value in values), []
+        return labels.astype(np.int64), tuple(shown(value) for value in values), []
     values = values.astype(np.int64)
     if names and (values[0] < 0 or values[-1] >= len(names)):
         raise InputError(

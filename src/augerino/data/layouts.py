@@ -120,7 +120,7 @@ def numbers(x: np.ndarray, kind: Kind) -> tuple[np.ndarray, str | None]:
                 "remove or repair them."
             )
     if kind not in ("images", "masks"):
-        return _as_float(x), None
+        return _as_float(x), f"Whole numbers from {x.min()} to {x.max()} are kept as they are." if x.dtype.kind in "iu" else None
     if x.dtype == np.uint8:
         return x, None
     if x.dtype.kind == "b":

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from augerino.data.folders import load_files, part_folders
-from augerino.data.found import FILE_NAMES, PARTS, TARGET_NAMES, Found, Request, choose_parts, shown, some
+from augerino.data.found import FILE_NAMES, PARTS, TABLES, TARGET_NAMES, Found, Request, choose_parts, shown, some
 from augerino.data.pictures import EXTENSIONS
 from augerino.errors import InputError
-
-TABLES = ("labels.csv", "metadata.csv")
 
 
 def find_tables(root: Path) -> list[tuple[bool | None, Path]]:

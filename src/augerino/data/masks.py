@@ -202,6 +202,7 @@ def number_array(y: np.ndarray, names: Sequence[str], ignore: int) -> tuple[Tens
     low, high = int(y.min()), int(y.max())
     notes = []
     if low == -1:
+        ignore = ignore if ignore >= 0 else IGNORE
         y, low = np.where(y == -1, ignore, y), 0
         notes.append("Pixels with the number -1 are ignored.")
     if low < 0 or high > HIGHEST:

@@ -1,0 +1,84 @@
+"""Peak memory of reading a folder of many images from disk.
+
+    python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2] [--skip-bad]
+
+Writes the images into a temporary folder, reads them once over in a process of its own, and prints the peak of its resident
+memory and that of its largest worker, beside what torch alone takes and what the decoded images would.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def write_images(folder: Path, count: int, side: int) -> None:
+    """Two classes of pictures, noise in coarse blocks: as large as photographs of that size, and quick to write."""
+    from PIL import Image
+
+    random = np.random.default_rng(0)
+    for i in range(count):
+        place = folder / "ab"[i % 2] / f"{i // 2 // 1000:03d}" / f"{i:06d}.png"
+        if i % 2000 < 2:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        blocks = random.integers(0, 256, (side // 4, side // 4, 3), dtype=np.uint8)
+        Image.fromarray(blocks.repeat(4, 0).repeat(4, 1)).save(place, compress_level=1)
+
+
+def peak(who: int) -> float:
+    """Megabytes."""
+    return resource.getrusage(who).ru_maxrss / 1024
+
+
+def read(folder: str, workers: int, skip_bad: bool) -> None:
+    """One pass over all images, as training does it."""
+    from torch.utils.data import TensorDataset
+
+    from augerino.data import open_source
+    from augerino.data.streams import StreamLoader
+
+    found = {"imported_mb": peak(resource.RUSAGE_SELF)}
+    began = time.perf_counter()
+    source = open_source(folder, skip_bad=skip_bad)
+    found |= {"opened_mb": peak(resource.RUSAGE_SELF), "open_seconds": time.perf_counter() - began}
+    began = time.perf_counter()
+    images = 0
+    for part in (TensorDataset(*part) if isinstance(part, tuple) else part for part in (source.train, source.test)):
+        for x, _ in StreamLoader(part, batch_size=128, shuffle=True, num_workers=workers):
+            images += len(x)
+    found |= {"peak_mb": peak(resource.RUSAGE_SELF), "worker_mb": peak(resource.RUSAGE_CHILDREN)}
+    print(json.dumps(found | {"images": images, "pass_seconds": time.perf_counter() - began, "notes": source.notes}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=100_000)
+    parser.add_argument("--side", type=int, default=64)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--skip-bad", action="store_true")
+    parser.add_argument("--read", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.read:
+        read(arguments.read, arguments.workers, arguments.skip_bad)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        write_images(Path(folder), arguments.images, arguments.side)
+        words = ["--read", folder, "--workers", str(arguments.workers), *(["--skip-bad"] if arguments.skip_bad else [])]
+        command = [sys.executable, "-m", "benchmarks.streaming_memory", *words]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    decoded = arguments.images * 3 * arguments.side**2 / 2**20
+    print(f"{found['images']} images of {arguments.side}×{arguments.side}: {decoded:.0f} MB decoded")
+    print(f"imported   {found['imported_mb']:5.0f} MB")
+    print(f"opened     {found['opened_mb']:5.0f} MB   {found['open_seconds']:.0f} s")
+    print(f"read once  {found['peak_mb']:5.0f} MB   {found['pass_seconds']:.0f} s   largest worker {found['worker_mb']:.0f} MB")
+    print("\n".join(found["notes"]))
+
+
+if __name__ == "__main__":
+    main()
