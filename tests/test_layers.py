@@ -19,11 +19,12 @@ ROWS = {
     "objective": 5,
     "training": 6,
     **dict.fromkeys(("diagnostics", "run_folder"), 7),
-    **dict.fromkeys(("learning", "plots", "testing"), 8),
-    "experiments": 9,
-    "commands": 10,
-    "cli": 11,
-    "__main__": 12,
+    **dict.fromkeys(("defaults", "plots", "testing"), 8),
+    "learning": 9,
+    "experiments": 10,
+    "commands": 11,
+    "cli": 12,
+    "__main__": 13,
 }
 SHELVES = {"nets": -1, "data": 2}  # beside the rows: a shelf may import rows up to this one
 

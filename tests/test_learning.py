@@ -132,7 +132,7 @@ def test_grey_images_of_any_size():
         ((DATA.x[:0], DATA.y[:0]), {}, "empty"),
         ((DATA.x, torch.zeros(96, dtype=torch.long)), {}, "only one class"),
         ((DATA.x * float("nan"), DATA.y), {}, "NaN"),
-        ((DATA.x[:, 0], DATA.y), {}, r"images \(N, C, H, W\) only"),
+        ((DATA.x.flatten(1), DATA.y), {}, "no transformation to propose for inputs that are values"),
         ((np.array(["a"] * 96), DATA.y), {}, "numbers"),
         (TensorDataset(DATA.x[:0], DATA.y[:0]), {}, "empty"),
         (DataLoader(TensorDataset(DATA.x)), {}, r"\(input, target\) pairs"),
@@ -167,7 +167,8 @@ def test_a_recipe_is_checked():
         {"weight": -1.0},
         {"lr": float("inf")},
         {"precision": "fp8"},
-        {"coordinates": ()},
+        {"epochs": 2.5},
+        {"workers": -1},
     ):
         with pytest.raises(ag.InputError):
             ag.Recipe(**bad)

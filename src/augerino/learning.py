@@ -8,29 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from augerino import models, tree
+from augerino import diagnostics, models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import arrays
-from augerino.data.arrays import Batches, CheckedBatches, Task
-from augerino.diagnostics import Evaluation, Verdict, evaluate, verdicts
+from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
+from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
+from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
-from augerino.distributions import Uniform
+from augerino.distributions import Bernoulli, LearnedDistribution, Product, Uniform
 from augerino.errors import InputError
-from augerino.nets.small import SmallCNN
 from augerino.objective import Objective
 from augerino.policy import Policy
 from augerino.recipe import Recipe
 from augerino.training import Epoch, History, cosine_schedule, param_groups, train
-from augerino.transforms import Affine2d
 
-_LOSSES: dict[Task, tuple[Callable[[Any, Any], Tensor], models.Average]] = {
-    "classification": (F.nll_loss, models.mean_log_prob),
-    "regression": (F.mse_loss, models.mean),
-}
+# A bound that used this much of the way that its learning rate allows was still on its way.
+HURRIED = 0.8
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,9 @@ class Learned:
     history: History
     start: dict[str, float]
     task: Task
+    kind: Kind
     outputs: int  # of the network: classes, or values
+    unfinished: tuple[str, ...] = ()  # coordinates whose bounds were still on their way
 
     @property
     def augmentation(self) -> Augmentation:
@@ -56,25 +54,31 @@ class Learned:
     def bounds(self) -> dict[str, float]:
         return self.augmentation.bounds()
 
-    def verdicts(self, true: dict[str, float] | None = None) -> list[Verdict]:
-        return verdicts(self.augmentation, self.start, true)
+    def verdicts(self, true: dict[str, float] | None = None, findings: Findings | None = None) -> list[Verdict]:
+        """One verdict per coordinate; with `findings` of held-out data, on evidence."""
+        return diagnostics.verdicts(self.augmentation, self.start, true, findings, self.unfinished)
+
+    def gather(self, data: Any, items: int = 500, seed: int = 0) -> Findings:
+        """What held-out data, given as to `learn`, say of each coordinate."""
+        return diagnostics.gather(self.model, *draw_items(data, items, seed), seed=seed)
 
     def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
         """Loss and accuracy on other data, given as to `learn`."""
         loader, _ = _loader(data, batch_size, shuffle=False)
         loader.expect(outputs=self.outputs)
-        return evaluate(self.model, self.objective.loss, loader)
+        return diagnostics.evaluate(self.model, self.objective.loss, loader)
 
     def __str__(self) -> str:
         return "\n".join(verdict.sentence for verdict in self.verdicts())
 
 
 def learn(
-    net: nn.Module | None,
+    net: nn.Module | str | None,
     data: Any,
     *,
     augmentation: Augmentation | None = None,
     recipe: Recipe | None = None,
+    outputs: int | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -84,11 +88,13 @@ def learn(
     """Trains a network behind a learned augmentation and returns both.
 
     Args:
-        net: any network from a batch of inputs to class scores or values; None builds a small CNN that suits the data.
+        net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
+            "package.module:function"; None builds a small one that suits the data.
         data: a pair of tensors or arrays (inputs, targets), a `Dataset` of such pairs, or a `DataLoader`.
-            Integer targets make a classification, floating ones a regression.
-        augmentation: what to learn; `default_augmentation(recipe)` by default.
+            Integer targets make a classification, maps of them a segmentation, floating ones a regression.
+        augmentation: what to learn; by default the recipe's transforms for this kind of data.
         recipe: the settings; `Recipe()` by default.
+        outputs: of a network that is built here; by default the classes are counted, or the values of a target.
         checkpoint, resume: as in `train`.
         on_epoch, on_step: called with each record, and with epoch, step and loss.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
@@ -101,38 +107,52 @@ def learn(
         ['rotate']
     """
     recipe = (recipe or Recipe()).but(**changes)
-    augmentation = default_augmentation(recipe) if augmentation is None else augmentation
-    start = augmentation.bounds()
     with _seeded(recipe.seed):
-        loader, sample = _loader(data, recipe.batch_size, shuffle=True)
+        loader, sample = _loader(data, recipe.batch_size, shuffle=True, workers=recipe.workers)
         steps = _steps(loader)
-        task: Task = "regression" if sample[1].is_floating_point() else "classification"
-        if net is None:
-            net = _small_net(loader, sample, task, recipe.width)
-        loss, average = _LOSSES[task]
-        model = models.InvariantModel(
-            net, augmentation, train_copies=recipe.train_copies, test_copies=recipe.copies, average=average
-        ).to(find_device(recipe.device))
+        epochs = recipe.passes(steps)
+        task, kind = task_of(sample[1]), kind_of(*sample)
+        augmentation = default_augmentation(recipe, kind, sample[0]) if augmentation is None else augmentation
+        start, raw = augmentation.bounds(), _raw(augmentation)
+        if net is None or isinstance(net, str):
+            needed = _needed_outputs(loader, sample, task) if outputs is None else outputs
+            net = default_net(net or "auto", kind, sample[0], needed, recipe.width)
+        model, loss = default_model(net, augmentation, task, recipe)
+        model.to(find_device(recipe.device))
         outputs = _count_outputs(model, sample, task)
-        loader.expect(outputs=outputs, two_classes=task == "classification")
+        loader.expect(outputs=outputs, two_classes=task != "regression")
         objective = Objective(loss, augmentation, weight=recipe.weight)
         groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
         optimizer = torch.optim.Adam(groups, lr=recipe.lr)
-        scheduler = cosine_schedule(optimizer, recipe.epochs * steps, wait=recipe.warm_up * recipe.epochs * steps)
+        scheduler = cosine_schedule(optimizer, epochs * steps, wait=recipe.warm_up * epochs * steps)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
-        options["settings"] = {**dataclasses.asdict(recipe), "device": None}  # where it runs may change
+        options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()
-        for record in train(model, objective, loader, optimizer, epochs=recipe.epochs, scheduler=scheduler, **options):
+        for record in train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, **options):
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
-    return Learned(model.eval(), objective, history, start, task, outputs)
+    way = recipe.augmentation_lr * epochs * steps / 2  # the mean of a cosine is a half
+    moved = {name: abs(now - raw[name]) for name, now in _raw(augmentation).items()}
+    unfinished = tuple(name for name, distance in moved.items() if distance > HURRIED * way)
+    return Learned(model.eval(), objective, history, start, task, kind, outputs, unfinished)
 
 
-def default_augmentation(recipe: Recipe) -> Augmentation:
-    """What `learn` learns unless told otherwise: `Affine2d` with the recipe's coordinates, all from the same start."""
-    affine = Affine2d(*recipe.coordinates)
-    return Augmentation(affine, Uniform.named(affine.names, start=recipe.start))
+def _raw(augmentation: Augmentation) -> dict[str, float]:
+    """The raw parameter of each coordinate that has one of its own: what the optimizer moves."""
+    values: list[float | None] = []
+    for part in _parts(augmentation.distribution):
+        single = part.raw_bound if isinstance(part, Uniform) else part.raw_probability if isinstance(part, Bernoulli) else None
+        values += [None] * part.size if single is None else single.detach().tolist()
+    return {name: value for name, value in zip(augmentation.names, values, strict=True) if value is not None}
+
+
+def _parts(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:
+    if not isinstance(distribution, Product):
+        yield distribution
+        return
+    for part in distribution.parts:
+        yield from _parts(part)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -153,17 +173,51 @@ def find_device(name: str) -> torch.device:
         raise InputError(f"The device '{name}' cannot be used here: {str(error).splitlines()[0]}") from error
 
 
-def _loader(data: Any, batch_size: int, *, shuffle: bool) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
-    """A checking loader for whatever data came, and its first batch (or, in memory, all of it)."""
+def draw_items(data: Any, most: int, seed: int = 0) -> tuple[Any, Tensor]:
+    """At most so many items of data given as to `learn`, drawn at random with a seed, as one checked batch.
+
+    A loader can only be read in its own order, so from one come its first items.
+    """
     if isinstance(data, list | tuple) and len(data) == 2:
-        x, y = arrays.check(*data)
-        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle), labels=y), (x, y)
+        x, y = arrays.check_whole(*data)
+        chosen = torch.randperm(len(y), generator=torch.Generator().manual_seed(seed))[:most]
+        return arrays.check(tree.map(lambda leaf: leaf[chosen], x), y[chosen])
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
-        if len(data) == 0:  # type: ignore[arg-type]
+        count = len(data)  # type: ignore[arg-type]
+        chosen = torch.randperm(count, generator=torch.Generator().manual_seed(seed))[:most]
+        data = DataLoader(torch.utils.data.Subset(data, chosen.tolist()), most)
+    loader, _ = _loader(data, most, shuffle=False)
+    pairs, count = [], 0
+    with torch.random.fork_rng():
+        for pair in loader:
+            pairs.append(pair)
+            count += len(pair[1])
+            if count >= most:
+                break
+    x = pairs[0][0] if len(pairs) == 1 else _join([x for x, _ in pairs])
+    return tree.map(lambda leaf: leaf[:most], x), torch.cat([y for _, y in pairs])[:most]
+
+
+def _join(batches: list[Any]) -> Any:
+    if isinstance(batches[0], dict):
+        return {key: _join([batch[key] for batch in batches]) for key in batches[0]}
+    return torch.cat(batches)
+
+
+def _loader(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
+    """A checking loader for whatever data came, and its first batch (or, in memory, the first items)."""
+    if isinstance(data, list | tuple) and len(data) == 2:
+        x, y = arrays.check_whole(*data)
+        first = arrays.check(tree.map(lambda leaf: leaf[:batch_size], x), y[:batch_size])
+        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle), labels=y), first
+    if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
+        count = len(data)  # type: ignore[arg-type]
+        if count == 0:
             raise InputError("The dataset is empty.")
-        data = DataLoader(data, batch_size, shuffle=shuffle)
+        lone = shuffle and batch_size < count and count % batch_size == 1  # batch norm cannot train on one
+        data = DataLoader(data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=lone)
     elif isinstance(data, Dataset):
-        data = DataLoader(data, batch_size)
+        data = DataLoader(data, batch_size, num_workers=workers)
     if not isinstance(data, DataLoader):
         raise InputError(f"data must be a pair (inputs, targets), a Dataset or a DataLoader, but is a {type(data).__name__}.")
     loader = CheckedBatches(data)
@@ -202,13 +256,12 @@ def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], tas
     return shape[1]
 
 
-def _small_net(loader: CheckedBatches, sample: tuple[Any, Tensor], task: Task, width: int) -> nn.Module:
-    x, y = sample
-    if not isinstance(x, Tensor) or x.dim() != 4:
-        got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
-        raise InputError(f"A network is built for images (N, C, H, W) only, but the inputs are {got}: pass a net of your own.")
+def _needed_outputs(loader: CheckedBatches, sample: tuple[Any, Tensor], task: Task) -> int:
+    """How many outputs a network needs: the values of a target, or the classes that the labels tell apart."""
     if task == "regression":
-        return SmallCNN(x.shape[1], y[0].numel(), width)
+        return sample[1][0].numel()
+    if loader.labels is not None:
+        return arrays.count_classes(loader.labels)
     with torch.random.fork_rng():
-        labels = torch.cat([labels for _, labels in loader]) if loader.labels is None else loader.labels
-    return SmallCNN(x.shape[1], arrays.count_classes(labels), width)
+        labels = torch.cat([labels.flatten().unique() for _, labels in loader])
+    return arrays.count_classes(labels[labels != arrays.IGNORE] if task == "segmentation" else labels)

@@ -7,7 +7,9 @@ from typing import Any, Literal, Self
 
 from augerino.errors import InputError
 
-_COUNTS = ("epochs", "batch_size", "train_copies", "copies", "width")
+FEWEST_STEPS, MOST_STEPS = 600, 6000  # of a training whose epochs are not given
+
+_COUNTS = ("batch_size", "train_copies", "copies", "width")
 _RATES = ("start", "lr", "augmentation_lr")
 _WEIGHTS = ("weight", "weight_decay")
 
@@ -16,14 +18,16 @@ _WEIGHTS = ("weight", "weight_decay")
 class Recipe:
     """How to learn the symmetries of a dataset."""
 
-    coordinates: tuple[str, ...] = ("translate_x", "translate_y", "rotate", "scale")
-    """which coordinates of Affine2d to learn; also: squeeze, shear"""
+    transforms: tuple[str, ...] = ()
+    """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
+    coordinates: tuple[str, ...] = ()
+    """single coordinates to learn, by name; by default the usual ones of the groups"""
     start: float = 0.3
     """bound that every coordinate starts at, in its own unit"""
     weight: float = 0.05
     """lambda: how much wide bounds are worth"""
-    epochs: int = 40
-    """passes over the training data"""
+    epochs: int | None = None
+    """passes over the training data; by default 40, more for small data and fewer for large"""
     batch_size: int = 128
     """items per step"""
     lr: float = 0.01
@@ -40,6 +44,8 @@ class Recipe:
     """augmented copies per input in evaluation"""
     width: int = 8
     """channels of the first layer of the built-in network"""
+    workers: int = 0
+    """processes that read data from disk"""
     seed: int = 0
     """of everything random"""
     device: str = "cpu"
@@ -48,16 +54,20 @@ class Recipe:
     """bf16 trains faster where the hardware has it; auto finds out"""
 
     def __post_init__(self) -> None:
-        if isinstance(self.coordinates, str):  # one name, or several with commas, as on the command line
-            object.__setattr__(self, "coordinates", tuple(name.strip() for name in self.coordinates.split(",") if name.strip()))
-        for name in (*_COUNTS, "seed"):
+        for name in ("transforms", "coordinates"):
+            value = getattr(self, name)
+            if isinstance(value, str):  # one name, or several with commas, as on the command line
+                object.__setattr__(self, name, tuple(word.strip() for word in value.split(",") if word.strip()))
+        if self.epochs is not None and (not isinstance(self.epochs, int) or self.epochs < 1):
+            raise InputError(f"epochs must be a whole number of at least 1, but got {self.epochs!r}.")
+        for name in (*_COUNTS, "seed", "workers"):
             if not isinstance(getattr(self, name), int):
                 raise InputError(f"{name} must be a whole number, but got {getattr(self, name)!r}.")
         for name in (*_RATES, *_WEIGHTS):
             if not isinstance(getattr(self, name), int | float):
                 raise InputError(f"{name} must be a number, but got {getattr(self, name)!r}.")
-        if not self.coordinates:
-            raise InputError("There is nothing to learn without coordinates: name at least one.")
+        if not 0 <= self.workers <= 256:
+            raise InputError(f"workers must lie between 0 and 256, but got {self.workers}.")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
         for name in _COUNTS:
@@ -73,6 +83,15 @@ class Recipe:
             raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up!r}.")
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(f"precision is one of auto, float32, bf16, but got '{self.precision}'.")
+
+    def passes(self, steps: int) -> int:
+        """How many epochs of so many steps to train: as told, or 40, between `FEWEST_STEPS` and `MOST_STEPS` in all.
+
+        Bounds move by at most their learning rate a step, so small data need more passes for the same way.
+        """
+        if self.epochs is not None:
+            return self.epochs
+        return max(5, -(-min(max(40 * steps, FEWEST_STEPS), MOST_STEPS) // steps))
 
     def but(self, **changes: Any) -> Self:
         """A copy with some fields changed."""

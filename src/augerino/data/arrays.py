@@ -10,14 +10,17 @@ from torch import Generator, Tensor
 from augerino import tree
 from augerino.errors import InputError
 
+IGNORE = 255  # the label of a pixel that counts nowhere, as is usual in masks
+
+Kind = Literal["images", "masks", "points", "signals", "values"]
 Task = Literal["classification", "regression", "segmentation"]
 
 
 class Batches:
-    """Batches of two tensors, drawn in a new random order at every pass.
+    """Batches of inputs and targets in memory, drawn in a new random order at every pass.
 
     Args:
-        x: inputs, (N, ...).
+        x: inputs, (N, ...), or a tree of them.
         y: targets, (N, ...).
         batch_size: items per batch; the last may be smaller, but a lone last item joins the batch before it, since batch
             norm cannot train on one.
@@ -29,24 +32,22 @@ class Batches:
         [4, 4, 2]
     """
 
-    def __init__(
-        self, x: Tensor, y: Tensor, batch_size: int, *, shuffle: bool = True, generator: Generator | None = None
-    ) -> None:
+    def __init__(self, x: Any, y: Tensor, batch_size: int, *, shuffle: bool = True, generator: Generator | None = None) -> None:
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
         self.x, self.y, self.batch_size, self.shuffle, self.generator = x, y, batch_size, shuffle, generator
 
     def __len__(self) -> int:
-        n, size = len(self.x), self.batch_size
+        n, size = len(self.y), self.batch_size
         lone = size > 1 and n > 1 and n % size == 1
         return -(-n // size) - lone
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        n = len(self.x)
+    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
+        n = len(self.y)
         order = torch.randperm(n, generator=self.generator) if self.shuffle else torch.arange(n)
         for i in range(len(self)):
             items = order[i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n]
-            yield self.x[items], self.y[items]
+            yield _take(self.x, items), self.y[items]
 
 
 def as_tensor(value: Any, what: str) -> Tensor:
@@ -59,12 +60,18 @@ def as_tensor(value: Any, what: str) -> Tensor:
         raise InputError(f"{what} must be a tensor or an array of numbers, but got {type(value).__name__}: {error}.") from error
 
 
-def check(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Checks a batch, or a whole dataset in memory, and brings it into form.
+def check(x: Any, y: Any) -> tuple[Any, Tensor]:
+    """Checks a batch and brings it into form.
 
     Inputs: uint8 becomes floats in [0, 1], other numbers torch's default float; NaN and Inf are refused. Targets: integers
-    (or booleans) are class labels and become int64, floats become float32 (N, outputs).
+    (or booleans) are class labels, (N,), or label maps, (N, H, W), and become int64; floats become float32 (N, outputs).
     """
+    x, y = check_whole(x, y)
+    return tree.map(_to_float, x), y
+
+
+def check_whole(x: Any, y: Any) -> tuple[Any, Tensor]:
+    """Checks a whole dataset in memory as `check` does; bytes stay bytes, to become floats batch by batch."""
     y = as_tensor(y, "The targets")
     x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
@@ -76,8 +83,6 @@ def check(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def _check_inputs(x: Tensor) -> Tensor:
-    if x.dtype == torch.uint8:
-        return x.to(torch.get_default_dtype()) / 255
     if not x.is_floating_point():
         return x
     bad = ~x.flatten(1).isfinite().all(dim=1) if x.dim() > 1 else ~x.isfinite()
@@ -87,13 +92,21 @@ def _check_inputs(x: Tensor) -> Tensor:
     return x.to(torch.get_default_dtype())
 
 
+def _to_float(x: Tensor) -> Tensor:
+    return x.to(torch.get_default_dtype()) / 255 if x.dtype == torch.uint8 else x
+
+
+def _take(x: Any, items: Tensor) -> Any:
+    return tree.map(lambda leaf: leaf[items], x)
+
+
 def _check_targets(y: Tensor) -> Tensor:
     if y.is_floating_point():
         if not y.isfinite().all():
             raise InputError("The targets hold NaN or Inf: remove or repair those items.")
         return (y[:, None] if y.dim() == 1 else y).float()
-    if y.dim() != 1:
-        raise InputError(f"Class labels must be one integer per input, but came as {tuple(y.shape)}.")
+    if y.dim() not in (1, 3):
+        raise InputError(f"Class labels must be one integer per input, or a map (H, W) of them, but came as {tuple(y.shape)}.")
     if int(y.min()) < 0:
         raise InputError(f"Class labels must be 0, 1, 2, ..., but the lowest is {int(y.min())}.")
     return y.long()
@@ -101,9 +114,9 @@ def _check_targets(y: Tensor) -> Tensor:
 
 def count_classes(y: Tensor) -> int:
     """How many classes labels tell apart, after making sure that they are 0, 1, ..., K - 1 with K >= 2."""
-    present = y.unique().tolist()
+    present = (y[y != IGNORE] if y.dim() > 1 else y).unique().tolist()
     if len(present) < 2:
-        raise InputError(f"There is only one class ({present[0]}) in the data: nothing can be told apart.")
+        raise InputError(f"There is only one class ({present or 'none'}) in the data: nothing can be told apart.")
     missing = next((i for i, label in enumerate(present) if i != label), None)
     if missing is not None:
         raise InputError(
@@ -135,7 +148,8 @@ class CheckedBatches:
     def _check_labels(self, y: Tensor) -> set[int]:
         if y.is_floating_point():
             return set()
-        if self._outputs is not None and int(y.max()) >= self._outputs:
+        y = y[y != IGNORE] if y.dim() > 1 else y
+        if self._outputs is not None and y.numel() and int(y.max()) >= self._outputs:
             raise InputError(f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}.")
         return set(y.unique().tolist())
 
@@ -153,7 +167,8 @@ class CheckedBatches:
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         if self.labels is not None:
-            yield from self.batches
+            for x, y in self.batches:
+                yield tree.map(_to_float, x), y
             return
         seen: set[int] = set()
         for batch in self.batches:

@@ -3,16 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from augerino.data.arrays import Task
+from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.sizes import Size
 
-Kind = Literal["images", "masks", "points", "signals", "values"]
 Progress = Callable[[int, int], None]
-IGNORE = 255  # in the masks of a Source, whatever stood for "ignore" in the file
 
 PARTS = {
     **dict.fromkeys(("train", "training"), "train"),

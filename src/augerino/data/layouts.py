@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data.found import Kind
+from augerino.data.arrays import Kind
 from augerino.errors import InputError
 
 FEWEST_SAMPLES = 32

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from augerino.data import streams
+from augerino.data.arrays import IGNORE
 from augerino.data.folders import images_below, part_folders, subfolders
-from augerino.data.found import IGNORE, PARTS, Found, Request, choose_parts, shown, some
+from augerino.data.found import PARTS, Found, Request, choose_parts, shown, some
 from augerino.data.pictures import Form, UnreadableImage, read_header, read_mask
 from augerino.data.sizes import crop_box
 from augerino.data.streams import Bad, Files, ImageStream, Pictures, skipping

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from augerino import tree
 from augerino.data import array_files, folders, huggingface, labels, listed, masks, splitting
-from augerino.data.arrays import Task
+from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.fingerprints import fingerprint
-from augerino.data.found import IGNORE, Found, Kind, Progress, Request, shown, some
+from augerino.data.found import Found, Progress, Request, shown, some
 from augerino.data.labels import Targets
 from augerino.data.sizes import Size, parse_size
 from augerino.data.streams import ImageStream

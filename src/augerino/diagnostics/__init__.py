@@ -1,5 +1,6 @@
 """Measurements of models and of what was learned: functions that return small dataclasses, and never draw or print."""
 
+from augerino.diagnostics.comparison import Score, judge_all, per_class, score
 from augerino.diagnostics.evaluation import Evaluation, evaluate
 from augerino.diagnostics.evidence import Change, Evidence, Findings, gather
 from augerino.diagnostics.orbit import Orbit, orbit
@@ -13,10 +14,14 @@ __all__ = [
     "Findings",
     "Orbit",
     "Profile",
+    "Score",
     "Verdict",
     "evaluate",
     "gather",
+    "judge_all",
     "orbit",
+    "per_class",
     "profile",
+    "score",
     "verdicts",
 ]

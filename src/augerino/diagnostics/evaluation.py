@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
+from augerino.diagnostics.items import judge
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def evaluation_mode(model: nn.Module) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean loss over a dataset and, for classes, the share of right answers."""
+    """Mean loss over a dataset and, for classes, the share of right answers (of pixels, for label maps)."""
 
     loss: float
     accuracy: float | None
@@ -36,14 +37,14 @@ class Evaluation:
 def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]) -> Evaluation:
     """Evaluates a model over a loader of (input, target) batches, in evaluation mode; the model's mode is put back."""
     where = next(model.parameters()).device
-    items, total, right, classes = 0, 0.0, 0, False
+    items, total, right, classes = 0, 0.0, 0.0, False
     with evaluation_mode(model):
         for batch in loader:
             x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
             prediction = model(x)
             count = tree.batch_size(y)
             items, total = items + count, total + count * float(loss(prediction, y))
-            classes = isinstance(y, Tensor) and not y.is_floating_point() and y.dim() == 1
-            if classes:
-                right += int((prediction.argmax(dim=1) == y).sum())
+            if isinstance(y, Tensor) and not y.is_floating_point() and prediction.dim() == y.dim() + 1:
+                share = judge(prediction, y).right
+                classes, right = True, right + (0.0 if share is None else float(share.sum()))
     return Evaluation(total / max(items, 1), right / max(items, 1) if classes else None, items)

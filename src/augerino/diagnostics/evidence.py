@@ -27,6 +27,28 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Resamples:
+    """Bootstrap draws of items: how often each one counts in each draw, (draws, items)."""
+
+    counts: Tensor
+
+    def means(self, values: Tensor) -> Tensor:
+        """The mean of one value an item in every draw."""
+        return self.counts @ values.double().cpu() / values.numel()
+
+    def change(self, values: Tensor) -> Change:
+        low, high = self.means(values).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+        return Change(float(values.double().mean()), low, high)
+
+
+def resample(items: int, seed: int = 0) -> Resamples:
+    """Bootstrap draws of so many items."""
+    generator = torch.Generator().manual_seed(seed)
+    draws = [torch.randint(items, (items,), generator=generator).bincount(minlength=items) for _ in range(RESAMPLES)]
+    return Resamples(torch.stack(draws).double())
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What held-out data say of one coordinate.
 
@@ -55,7 +77,7 @@ class Findings:
 
     items: int
     chance: float  # loss of a guess that does not look
-    known: Change  # by how much the model is better than that
+    known: Change  # by how much the network, its inputs left as they are, is better than that
     coordinates: dict[str, Evidence]
 
 
@@ -78,11 +100,10 @@ def gather(
     x, y = tree.map(lambda leaf: leaf.to(where), x), y.to(where)
     look = _Look(model, x, y, draws, chunk, seed)
     best = chance(y)
-    generator = torch.Generator().manual_seed(seed)
-    resamples = torch.randint(len(y), (RESAMPLES, len(y)), generator=generator)
+    resamples = resample(len(y), seed)
     with evaluation_mode(model):
         learned = look.at(look.t)
-        known = _change(best - learned.loss, resamples)
+        known = resamples.change(best - look.at(torch.zeros_like(look.t)).loss)
         tolerance = KNOWN * max(known.mean, 1e-3 * best)
         found = {
             name: _examine(look, i, name, learned, tolerance, steps, resamples) for i, name in enumerate(model.augmentation.names)
@@ -120,7 +141,7 @@ class _Look:
         return self.at(t)
 
 
-def _examine(look: _Look, i: int, name: str, learned: Items, tolerance: float, steps: int, resamples: Tensor) -> Evidence:
+def _examine(look: _Look, i: int, name: str, learned: Items, tolerance: float, steps: int, resamples: Resamples) -> Evidence:
     augmentation = look.model.augmentation
     reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
     low, high = (end[i].item() for end in augmentation.distribution.support)
@@ -138,30 +159,24 @@ def _examine(look: _Look, i: int, name: str, learned: Items, tolerance: float, s
     crossing, interval = (None, None) if discrete else _crossing(rises, extents, tolerance, resamples)
     return Evidence(
         name,
-        _change(off.loss - learned.loss, resamples),
-        None if off.right is None or learned.right is None else _change(off.right - learned.right, resamples),
-        _change(wider.loss - learned.loss, resamples),
-        None if wider.right is None or learned.right is None else _change(wider.right - learned.right, resamples),
+        resamples.change(off.loss - learned.loss),
+        None if off.right is None or learned.right is None else resamples.change(off.right - learned.right),
+        resamples.change(wider.loss - learned.loss),
+        None if wider.right is None or learned.right is None else resamples.change(wider.right - learned.right),
         wider_extent,
         extents,
-        [_change(rise, resamples) for rise in rises],
+        [resamples.change(rise) for rise in rises],
         tolerance,
         crossing,
         interval,
     )
 
 
-def _change(values: Tensor, resamples: Tensor) -> Change:
-    means = values.double().cpu()[resamples].mean(dim=1)
-    low, high = means.quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-    return Change(float(values.double().mean()), low, high)
-
-
 def _crossing(
-    rises: Tensor, extents: list[float], tolerance: float, resamples: Tensor
+    rises: Tensor, extents: list[float], tolerance: float, resamples: Resamples
 ) -> tuple[float | None, tuple[float, float] | None]:
     """Where the mean rise first passes the tolerance, and the 95 % interval of that place over resampled items."""
-    means = torch.stack([rise[resamples].mean(dim=1) for rise in rises], dim=1)  # (resamples, extents)
+    means = torch.stack([resamples.means(rise) for rise in rises], dim=1)  # (resamples, extents)
     places = _first_above(means, torch.tensor(extents, dtype=means.dtype), tolerance)
     (place,) = _first_above(rises.mean(dim=1)[None], torch.tensor(extents, dtype=means.dtype), tolerance).tolist()
     if place >= extents[-1]:

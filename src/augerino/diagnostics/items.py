@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-IGNORE = 255  # a pixel with this label counts nowhere, as is usual in masks
+from augerino.data.arrays import IGNORE
 
 
 class Items(NamedTuple):

@@ -57,14 +57,14 @@ def verdicts(
     answer: Answer
     for i, (name, learned) in enumerate(augmentation.bounds().items()):
         unit = augmentation.transform.unit(name)
-        case = _Case(reach[i], augmentation.limits[i].item(), described[name], unit, name in unfinished)
+        case = _Case(reach[i], learned, augmentation.limits[i].item(), described[name], unit, name in unfinished)
         found = None if findings is None else findings.coordinates[name]
         if findings is not None and findings.known.low <= 0:
             answer, words = "undecided", "not decided, the network has learned nothing that holds on held-out data"
-        elif (low[i], high[i]) == (0.0, 1.0):
-            answer, words = _judge_flip(case, found)
         elif found is None:
             answer, words = _judge_extent(case)
+        elif (low[i], high[i]) == (0.0, 1.0):
+            answer, words = _judge_flip(case, found)
         else:
             answer, words = _judge_evidence(case, found)
         sentence = f"{name}: {words}"
@@ -80,6 +80,7 @@ def verdicts(
 @dataclass(frozen=True)
 class _Case:
     reach: float
+    spread: float
     limit: float
     text: str
     unit: Unit
@@ -94,16 +95,17 @@ def _judge_extent(case: _Case) -> tuple[Answer, str]:
     """By the learned extent alone."""
     if case.reach < case.nothing:
         return "none", f"no, the data allow at most {case.text}"
-    if case.reach >= ALL * case.limit:
+    if case.spread >= ALL * case.limit:
         return "full", f"yes, all the way ({case.text})"
     return "symmetry", f"yes, {case.text}"
 
 
-def _judge_flip(case: _Case, found: Evidence | None) -> tuple[Answer, str]:
-    mirrored = None if found is None else found.rise[-1]
-    if case.reach >= 0.4 and (mirrored is None or found is None or mirrored.mean <= found.tolerance):
+def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
+    """By what mirroring every held-out input does."""
+    harmless = found.rise[-1].mean <= found.tolerance
+    if case.reach >= 0.4 and harmless:
         return "full", f"yes, mirrored inputs mean the same ({case.text} mirrored)"
-    if case.reach < 0.1 and (mirrored is None or found is None or mirrored.mean > found.tolerance):
+    if case.reach < 0.1 and not harmless:
         return "none", f"no symmetry found, mirrored inputs mean something else ({case.text} mirrored)"
     return "undecided", f"not decided, {case.text} mirrored"
 

@@ -2,7 +2,7 @@
 
 from augerino.transforms.affine2d import Affine2d
 from augerino.transforms.affine3d import Affine3d
-from augerino.transforms.base import Compose, LieTransform, On, Transform
+from augerino.transforms.base import Compose, LieTransform, On, Still, Transform
 from augerino.transforms.color import Brightness, Contrast
 from augerino.transforms.discrete import Flip
 from augerino.transforms.functional import resample, warp
@@ -20,6 +20,7 @@ __all__ = [
     "LieTransform",
     "NoiseLevel",
     "On",
+    "Still",
     "TimeScale",
     "TimeShift",
     "Transform",

@@ -177,6 +177,27 @@ class On(Transform):
         return {"key": self.key, "transform": self.transform, "where": self.where}
 
 
+class Still(Transform):
+    """Does nothing, under the coordinates of another transform: how outputs answer to a change that they do not follow.
+
+    Example:
+        >>> from augerino import Brightness
+        >>> Still(Brightness())(torch.ones(1, 2), torch.tensor([[0.5]]))
+        tensor([[1., 1.]])
+    """
+
+    def __init__(self, transform: Transform) -> None:
+        super().__init__()
+        self.names, self.limits, self.units = transform.names, transform.limits, transform.units
+        self.discrete = transform.discrete
+
+    def forward(self, x: Any, t: Tensor) -> Any:
+        return x
+
+    def inverse(self, y: Any, t: Tensor) -> Any:
+        return y
+
+
 class Compose(Transform):
     """Several transforms in order; the coordinates stand side by side and the inverse runs backwards."""
 

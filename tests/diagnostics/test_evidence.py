@@ -1,0 +1,166 @@
+"""Evidence from held-out data, on a problem whose answer can be computed by hand.
+
+Flat pictures of intensity v, class 1 above one half. The data keep 0.2 away from one half, so brightness may change by 0.2
+and no more; the network below knows the rule exactly.
+"""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino.diagnostics import Change, Evidence, Findings, gather, verdicts
+from augerino.diagnostics.evidence import resample
+from augerino.diagnostics.items import chance, judge
+
+
+class Threshold(nn.Module):
+    def __init__(self, sharpness=200.0):
+        super().__init__()
+        self.sharpness = nn.Parameter(torch.tensor(sharpness))
+
+    def forward(self, x):
+        score = self.sharpness * (x.mean(dim=(1, 2, 3)) - 0.5)
+        return torch.stack([-score, score], dim=1) / 2
+
+
+def flat_pictures(n=400, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.arange(n) % 2
+    v = 0.3 * y + 0.1 + 0.2 * torch.rand(n, generator=generator) + 0.3 * y
+    return v[:, None, None, None].expand(-1, 1, 4, 4).clone(), y
+
+
+def model_with(bound, transform=None, sharpness=200.0):
+    transform = transform or ag.Brightness()
+    return ag.InvariantModel(
+        Threshold(sharpness), ag.Augmentation(transform, ag.Uniform([bound] * len(transform.names))), average=ag.mean_log_prob
+    )
+
+
+def test_the_loss_rises_where_labels_begin_to_lie():
+    x, y = flat_pictures()
+    found = gather(model_with(0.15), x, y, steps=12)
+    (evidence,) = found.coordinates.values()
+    assert found.chance == pytest.approx(math.log(2), rel=1e-3) and found.known.low > 0.6
+    low, high = evidence.interval
+    assert 0.19 < evidence.reach < 0.24 and low <= evidence.reach <= high and high - low < 0.02
+    assert evidence.rise[0] == Change(0.0, 0.0, 0.0)
+    assert evidence.rise[-1].low > evidence.tolerance
+
+
+def test_switching_off_and_widening_are_paired_changes():
+    x, y = flat_pictures()
+    model = model_with(0.25)
+    (evidence,) = gather(model, x, y).coordinates.values()
+    assert evidence.off.high < 0 and evidence.off_right.mean > 0  # learned too wide: better without
+    assert evidence.wider.low > 0 and evidence.wider_right.mean < 0
+    assert evidence.wider_extent == pytest.approx(0.375)
+
+
+def test_evidence_leaves_the_model_and_the_random_state_alone():
+    x, y = flat_pictures(40)
+    model = model_with(0.15).train()
+    state, bounds = torch.get_rng_state(), model.augmentation.bounds()
+    first = gather(model, x, y)
+    assert model.training and torch.equal(state, torch.get_rng_state()) and model.augmentation.bounds() == bounds
+    assert gather(model, x, y) == first
+
+
+def sentence(bound, **options):
+    x, y = flat_pictures()
+    model = model_with(bound, sharpness=options.pop("sharpness", 200.0))
+    (verdict,) = verdicts(model.augmentation, {"brightness": 0.3}, findings=gather(model, x, y, steps=20), **options)
+    return verdict
+
+
+def test_a_symmetry_is_told_with_its_interval():
+    verdict = sentence(0.2)
+    assert verdict.answer == "symmetry" and "95 %" in verdict.sentence and "invariant up to" in verdict.sentence
+    assert verdict.interval[0] < 0.22 < verdict.interval[1] + 0.02
+
+
+def test_no_extent_is_no_symmetry():
+    verdict = sentence(0.01)
+    assert verdict.answer == "none" and "no symmetry found" in verdict.sentence
+
+
+def test_a_bound_below_what_the_data_bear_says_both():
+    verdict = sentence(0.11)
+    assert verdict.answer == "symmetry" and "held-out loss stays flat up to" in verdict.sentence
+
+
+def test_a_bound_still_on_its_way_decides_nothing():
+    verdict = sentence(0.11, unfinished=("brightness",))
+    assert verdict.answer == "undecided" and "still moving" in verdict.sentence and "more data or epochs" in verdict.sentence
+
+
+def test_a_network_that_knows_nothing_decides_nothing():
+    verdict = sentence(0.2, sharpness=0.0)
+    assert verdict.answer == "undecided" and "learned nothing" in verdict.sentence
+
+
+def test_a_loose_interval_decides_nothing():
+    known = Change(1.0, 0.9, 1.1)
+    none = Change(0.0, 0.0, 0.0)
+    evidence = Evidence("brightness", none, None, none, None, 0.3, [0.0, 0.4], [none, none], 0.05, 0.2, (0.05, 0.39))
+    augmentation = ag.Augmentation(ag.Brightness(), ag.Uniform([0.2]))
+    (verdict,) = verdicts(augmentation, {"brightness": 0.3}, findings=Findings(10, 2.0, known, {"brightness": evidence}))
+    assert verdict.answer == "undecided" and "anywhere in" in verdict.sentence
+
+
+@pytest.mark.parametrize(("probability", "answer"), [(0.5, "full"), (0.02, "none"), (0.25, "undecided")])
+def test_flips_are_judged_by_what_mirroring_does(probability, answer):
+    class Side(nn.Module):
+        def __init__(self, sharpness):
+            super().__init__()
+            self.sharpness = nn.Parameter(torch.tensor(sharpness))
+
+        def forward(self, x):
+            right = x[..., 2:].mean(dim=(1, 2, 3)) - x[..., :2].mean(dim=(1, 2, 3))
+            score = self.sharpness * (right.abs() - 0.5 if probability == 0.5 else right)
+            return torch.stack([-score, score], dim=1)
+
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(100) % 2
+    x = torch.rand(100, 1, 4, 4, generator=generator) * 0.1
+    if probability == 0.5:  # class 1 has a bright side, no matter which
+        side = torch.randint(2, (100,), generator=generator)
+        x[y == 1, :, :, :2] += ((side == 0) & (y == 1))[y == 1][:, None, None, None].float()
+        x[y == 1, :, :, 2:] += ((side == 1) & (y == 1))[y == 1][:, None, None, None].float()
+    else:
+        x[y == 1, :, :, 2:] += 1
+        x[y == 0, :, :, :2] += 1
+    augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
+    model = ag.InvariantModel(Side(10.0), augmentation, average=ag.mean_log_prob)
+    findings = gather(model, x, y)
+    (verdict,) = verdicts(augmentation, {"flip_horizontal": 0.3}, findings=findings)
+    assert verdict.answer == answer
+
+
+def test_judging_classes_values_and_maps():
+    log_probs = torch.log_softmax(torch.randn(3, 4, 2, 2), dim=1)
+    labels = torch.randint(4, (3, 2, 2))
+    labels[0, 0, 0] = labels[1] = 255
+    loss, right = judge(log_probs, labels)
+    counted = labels[2]
+    expected = -log_probs[2].gather(0, counted[None])[0].mean()
+    assert loss[2].item() == pytest.approx(expected.item(), rel=1e-5) and loss[1] == 0 and right[1] == 0
+    loss, right = judge(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 4.0]]))
+    assert loss.item() == 2 and right is None
+
+
+def test_chance_is_the_best_blind_guess():
+    assert chance(torch.tensor([0, 0, 1, 1])) == pytest.approx(math.log(2))
+    assert chance(torch.tensor([[1.0], [3.0]])) == pytest.approx(1.0)
+
+
+def test_a_bootstrap_interval_covers_the_mean_as_often_as_it_says():
+    generator = torch.Generator().manual_seed(0)
+    inside = 0
+    for seed in range(200):
+        change = resample(60, seed).change(torch.randn(60, generator=generator))
+        inside += change.low <= 0 <= change.high
+    assert 0.88 <= inside / 200 <= 0.99  # 95 % up to the noise of 200 tries and the bias of small samples
