@@ -22,7 +22,7 @@ def draw_all(
     history: History,
     start: dict[str, float],
     true: dict[str, float],
-    examples: Tensor,
+    examples: Tensor | None,
     class_names: tuple[str, ...],
     orbits: dict[str, Orbit],
 ) -> None:
@@ -49,13 +49,14 @@ def draw_all(
         fig.suptitle("Bounds over training", x=0.01, ha="left")
         fig.savefig(folder / "bounds.png")
 
-        gallery = plots.sample_gallery(augmentation, examples, copies=7)
-        fig, axes = plots.figure(gallery.shape[0], gallery.shape[1], 1.1 * gallery.shape[1], 1.1 * gallery.shape[0] + 0.4)
-        for i, ax in enumerate(axes):
-            row, column = divmod(i, gallery.shape[1])
-            plots.draw_image(ax, gallery[row, column], "input" if i == 0 else "")
-        fig.suptitle("Inputs (left) and samples of the learned augmentation", x=0.01, ha="left")
-        fig.savefig(folder / "gallery.png")
+        if examples is not None:
+            gallery = plots.sample_gallery(augmentation, examples, copies=7)
+            fig, axes = plots.figure(gallery.shape[0], gallery.shape[1], 1.1 * gallery.shape[1], 1.1 * gallery.shape[0] + 0.4)
+            for i, ax in enumerate(axes):
+                row, column = divmod(i, gallery.shape[1])
+                plots.draw_image(ax, gallery[row, column], "input" if i == 0 else "")
+            fig.suptitle("Inputs (left) and samples of the learned augmentation", x=0.01, ha="left")
+            fig.savefig(folder / "gallery.png")
 
         if orbits:
             fig, axes = plots.figure(1, len(orbits), 4.2 * len(orbits), 3.2)

@@ -1,62 +1,50 @@
 """`augerino learn`: data in, answer on the screen and in a run folder."""
 
 import dataclasses
-import math
-import platform
+import os
 import shlex
-from importlib.metadata import version
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import torch
-
 from augerino.commands import screen
-from augerino.commands.figures import draw_all
+from augerino.commands.data import open_given
+from augerino.commands.given import Given
 from augerino.commands.options import LearnOptions
-from augerino.data.sprites import CLASS_NAMES, Sprites, boat, robot, sprites
-from augerino.diagnostics import Orbit, orbit
+from augerino.commands.outcome import Outcome, write_outcome
+from augerino.defaults import default_augmentation, default_net, no_augmentation
 from augerino.errors import InputError
-from augerino.learning import Learned, default_augmentation, find_device, learn
+from augerino.learning import Learned, draw_items, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
-from augerino.transforms import Affine2d
+from augerino.training import Epoch
 
-TRAIN_ITEMS, TEST_ITEMS = 2000, 1000
+_SAMPLE = 256  # items from which shapes and units are read
+_OWN = ("data", "net", "size", "task", "kind", "target", "test_share", "skip_bad", "seeds", "baseline", "tensorboard")
 
 
 def run(options: LearnOptions, words: list[str]) -> int:
     """Runs the command and returns its exit code."""
     if options.resume is None:
-        recipe = _recipe(options)
-        data = _load(options.data, recipe.seed)
-        default_augmentation(recipe)  # a wrong name or device is told before a folder is made
-        find_device(recipe.device)
-        folder = RunFolder.create(options.out, options.data)
-        command = shlex.join(["augerino", *words])
-        folder.write_config({"data": options.data, "recipe": dataclasses.asdict(recipe), "command": command})
+        recipe, settings = _settings(options)
+        given = open_given(settings, recipe.seed)
+        _check(recipe, settings, given)
+        folder = RunFolder.create(options.out, given.name)
+        config = {"recipe": dataclasses.asdict(recipe), "settings": settings, "fingerprint": given.fingerprint}
+        folder.write_config({**config, "command": shlex.join(["augerino", *words])})
     else:
-        folder, recipe, name = _reopen(options, words)
-        data = _load(name, recipe.seed)
-    train, test = data
-    screen.console.print(
-        f"Learning from {len(train.x)} sprites ({len(CLASS_NAMES)} classes, {train.x.shape[-1]}×{train.x.shape[-1]}), "
-        f"seed {recipe.seed}, into {folder.path}",
-        soft_wrap=True,
-    )
+        folder, recipe, settings, fingerprint = _reopen(options, words)
+        given = open_given(settings, recipe.seed)
+        if given.fingerprint != fingerprint:
+            raise InputError(f"The data {settings['data']} have changed since {folder.path} was begun: start a new run.")
+    screen.print_data(given, recipe, folder.path)
+    training = _Training(folder, recipe, settings, given)
     try:
-        augmentation = default_augmentation(recipe)
-        steps = -(-len(train.x) // recipe.batch_size)
-        with screen.training_display(recipe.epochs, steps, augmentation) as display:
-            learned = learn(
-                None,
-                (train.x, train.y),
-                augmentation=augmentation,
-                recipe=recipe,
-                checkpoint=folder.checkpoint,
-                resume=folder.checkpoint.exists(),
-                on_epoch=display.on_epoch,
-                on_step=display.on_step,
-            )
-        _finish(folder, recipe, learned, test)
+        first = training.learn(recipe.seed)
+        baseline = training.learn_nothing() if settings["baseline"] else None
+        others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
+        write_outcome(Outcome(folder, recipe, given, first, baseline, others))
     except KeyboardInterrupt:
         again = shlex.join(["augerino", "learn", "--resume", str(folder.path)])
         screen.console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
@@ -64,18 +52,25 @@ def run(options: LearnOptions, words: list[str]) -> int:
     return 0
 
 
-def _recipe(options: LearnOptions) -> Recipe:
-    return Recipe(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)})
+def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
+    recipe = Recipe(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)})
+    if options.seeds < 1:
+        raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
+    settings = {name: getattr(options, name) for name in _OWN}
+    if "data" in settings and Path(options.data).exists():
+        settings["data"] = str(Path(options.data).resolve())  # a resume may come from another folder
+    return recipe, settings
 
 
-def _load(name: str, seed: int) -> tuple[Sprites, Sprites]:
-    """Training and test data, drawn apart."""
-    if name != "sprites":
-        raise InputError(f"There is no data '{name}': 'sprites', the embedded data, is what there is.")
-    return sprites(TRAIN_ITEMS, seed=2 * seed), sprites(TEST_ITEMS, seed=2 * seed + 1)
+def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
+    """Tells a wrong name, device or network before a folder is made."""
+    x, _ = draw_items(given.train, _SAMPLE)
+    default_augmentation(recipe, given.kind, x)
+    find_device(recipe.device)
+    default_net(settings["net"], given.kind, x, given.outputs, recipe.width)
 
 
-def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, str]:
+def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
     """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
     others = [word for word in words[1:] if word not in ("--resume", options.resume, f"--resume={options.resume}")]
     if others:
@@ -85,56 +80,62 @@ def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe,
         raise InputError(f"{folder.path} is finished already; its answer is in {folder.path / 'result.json'}.")
     config = folder.read_config()
     try:
-        settings = {**config["recipe"], "coordinates": tuple(config["recipe"]["coordinates"])}
-        return folder, Recipe(**settings), str(config["data"])
+        named = {name: tuple(config["recipe"][name]) for name in ("transforms", "coordinates")}
+        settings = {name: config["settings"][name] for name in _OWN}
+        return folder, Recipe(**{**config["recipe"], **named}), settings, str(config["fingerprint"])
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder.config_file} does not hold the settings of a run ({error}).") from error
 
 
-def _finish(folder: RunFolder, recipe: Recipe, learned: Learned, test: Sprites) -> None:
-    true = {"rotate": test.true_extent} if "rotate" in learned.bounds else {}
-    verdicts = learned.verdicts(true)
-    with torch.random.fork_rng():
-        torch.manual_seed(recipe.seed)
-        score = learned.evaluate((test.x, test.y))
-        examples = torch.stack([test.x[int((test.y == label).nonzero()[0])] for label in range(len(CLASS_NAMES))])
-        orbits = _orbits(learned, recipe.device)
-    seconds = sum(record.seconds for record in learned.history.epochs)
-    result: dict[str, Any] = {
-        "bounds": learned.bounds,
-        "start": learned.start,
-        "true": true,
-        "verdicts": [verdict.sentence for verdict in verdicts],
-        "metrics": {"test_loss": score.loss, "test_accuracy": score.accuracy, "test_items": score.items, "copies": recipe.copies},
-        "seconds": round(seconds, 2),
-        "seed": recipe.seed,
-        "orbits": {title: dataclasses.asdict(curve) for title, curve in orbits.items()},
-        "versions": {"augerino": version("augerino"), "torch": torch.__version__, "python": platform.python_version()},
-    }
-    draw_all(
-        folder.figures,
-        augmentation=learned.augmentation.cpu(),
-        history=learned.history,
-        start=learned.start,
-        true=true,
-        examples=examples,
-        class_names=CLASS_NAMES,
-        orbits=orbits,
-    )
-    folder.write_results(learned.history, learned.policy, result)
-    screen.print_verdicts(verdicts)
-    screen.console.print(
-        f"\nTest accuracy {score.accuracy:.1%} on {score.items} pictures not trained on ({recipe.copies} copies). "
-        f"Trained in {seconds:.0f} s.\nRun folder: {folder.path}  (figures/*.png, policy.json, result.json)",
-        soft_wrap=True,
-    )
+@dataclass(frozen=True)
+class _Training:
+    """The trainings of one run, each with a checkpoint of its own."""
 
+    folder: RunFolder
+    recipe: Recipe
+    settings: dict[str, Any]
+    given: Given
 
-def _orbits(learned: Learned, device: str) -> dict[str, Orbit]:
-    """What the model says of each upright figure as it is turned once around."""
-    if "rotate" not in learned.bounds:
-        return {}
-    angles = torch.linspace(-math.pi, math.pi, 73)
-    turn = Affine2d("rotate")
-    figures = {"robot": robot(), "boat": boat()}
-    return {name: orbit(learned.model, x.to(device), turn, "rotate", angles) for name, x in figures.items()}
+    def learn(self, seed: int) -> Learned:
+        """The network behind the learned augmentation."""
+        main = seed == self.recipe.seed
+        name = "checkpoint" if main else f"checkpoint-{seed}"
+        return self._run(name, self.recipe.but(seed=seed), f"seed {seed}" if self.settings["seeds"] > 1 else "", logged=main)
+
+    def learn_nothing(self) -> Learned:
+        """The same network with the same budget, without augmentation."""
+        return self._run("baseline", self.recipe, "baseline without augmentation", plain=True)
+
+    def _run(self, name: str, recipe: Recipe, title: str, *, plain: bool = False, logged: bool = False) -> Learned:
+        x, _ = draw_items(self.given.train, _SAMPLE)
+        augmentation = no_augmentation() if plain else default_augmentation(recipe, self.given.kind, x)
+        items, size = self.given.train_items, recipe.batch_size
+        steps = -(-items // size) - (1 < size < items and items % size == 1)  # a lone last item makes no batch
+        checkpoint = self.folder.path / f"{name}.safetensors"
+        if self.given.streamed and recipe.workers == 0:
+            recipe = recipe.but(workers=min(os.cpu_count() or 1, 4))
+        with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
+            return learn(
+                self.settings["net"],
+                self.given.train,
+                augmentation=augmentation,
+                recipe=recipe,
+                outputs=self.given.outputs,
+                checkpoint=checkpoint,
+                resume=checkpoint.exists(),
+                on_epoch=self._watch(display.on_epoch, logged=logged),
+                on_step=display.on_step,
+            )
+
+    def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:
+        if not (logged and self.settings["tensorboard"]):
+            return show
+        from augerino.tensorboard import tensorboard
+
+        log = tensorboard(self.folder.path / "tensorboard")
+
+        def both(record: Epoch) -> None:
+            show(record)
+            log(record)
+
+        return both

@@ -1,7 +1,7 @@
 """The options of every sub-command, as frozen dataclasses: their docstrings are the help."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -16,18 +16,45 @@ _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
 )
 
 
+_PATH = tyro.conf.arg(metavar="DIR", help_behavior_hint="")
+
+
 @dataclass(frozen=True)
 class LearnOptions(Recipe):
     """Learn the symmetries of a dataset: which there are, and how far each reaches.
 
-    Trains a small network behind a learned augmentation, shows the bounds as they move, and writes a run folder with the
-    answer (result.json), the augmentation (policy.json), the training (history.json), a checkpoint and figures."""
+    Trains a network behind a learned augmentation, shows the bounds as they move, asks held-out data whether they are
+    right, and writes a run folder: the answer (result.json, report.html), the augmentation (policy.json), the model (model/),
+    the training (history.json), a checkpoint and figures. docs/data.md lists the forms that data may have."""
 
-    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[DATA]")] = "sprites"
-    """what to learn from: 'sprites', the embedded data"""
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
+    """a folder of images by class or with masks, an .npz or .npy file, a Hugging Face dataset on disk; or 'sprites', 'signals',
+    'clouds', which are embedded"""
+    transforms: Annotated[tuple[str, ...], _NAMES] = Recipe.transforms
+    """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
     coordinates: Annotated[tuple[str, ...], _NAMES] = Recipe.coordinates
-    """which coordinates to learn; there are also squeeze and shear"""
-    out: Annotated[str | None, tyro.conf.arg(metavar="DIR", help_behavior_hint="")] = None
+    """single coordinates to learn, by name, as in rotate,scale,flip_horizontal"""
+    net: str = "auto"
+    """the network: auto, small, layer13, a name of timm's, or package.module:function"""
+    size: Annotated[str | None, tyro.conf.arg(metavar="N|HxW", help_behavior_hint="")] = None
+    """bring all images to this size"""
+    task: Annotated[Literal["classification", "regression", "segmentation"] | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """what to predict, where the data do not say or say wrongly"""
+    kind: Annotated[Literal["images", "masks", "points", "signals", "values"] | None, tyro.conf.arg(help_behavior_hint="")] = None
+    """what the inputs are, where their shape does not say or says wrongly"""
+    target: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
+    """the array or column to predict, where there are several"""
+    test_share: float = 0.2
+    """share of the data to hold back, where they have no test part"""
+    skip_bad: tyro.conf.FlagCreatePairsOff[bool] = False
+    """leave out images that cannot be read, and count them, instead of refusing them"""
+    seeds: int = 1
+    """train this many times, with seeds from --seed on, for the spread of what is learned"""
+    baseline: bool = True
+    """also train without augmentation, with the same budget, to compare with"""
+    tensorboard: tyro.conf.FlagCreatePairsOff[bool] = False
+    """also log the training for TensorBoard, under the run folder"""
+    out: Annotated[str | None, _PATH] = None
     """run folder to write; by default a new one under runs/"""
     resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
     """go on with an interrupted run folder, with its own settings"""

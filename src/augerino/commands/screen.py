@@ -1,7 +1,8 @@
 """What the terminal shows: a live line while training, a table at the end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -11,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from augerino.augmentation import Augmentation
-from augerino.diagnostics import Verdict
+from augerino.commands.given import Given
+from augerino.diagnostics import Score, Verdict
+from augerino.recipe import Recipe
 from augerino.training import Epoch
 
 console = Console(highlight=False, markup=False)  # what a user named is printed as it is
@@ -20,12 +23,13 @@ console = Console(highlight=False, markup=False)  # what a user named is printed
 class TrainingDisplay:
     """Shows a training as it goes: live on a terminal, a line now and then elsewhere."""
 
-    def __init__(self, epochs: int, steps: int, augmentation: Augmentation) -> None:
+    def __init__(self, epochs: int, steps: int, augmentation: Augmentation, title: str = "") -> None:
+        self._title = f"{title}: " if title else ""
         self._epochs, self._steps, self._transform = epochs, steps, augmentation.transform
         self._limits = dict(zip(augmentation.names, augmentation.limits.tolist(), strict=True))
         self._spread = augmentation.bounds()
         self._progress = Progress(
-            TextColumn("epoch {task.fields[epoch]}/{task.total}"),
+            TextColumn(self._title + "epoch {task.fields[epoch]}/{task.total}", markup=False),
             BarColumn(bar_width=24),
             TimeRemainingColumn(),
             TextColumn("loss {task.fields[loss]}"),
@@ -50,18 +54,69 @@ class TrainingDisplay:
         self._progress.update(self._task, completed=record.epoch, epoch=record.epoch, loss=f"{record.loss:.4f}")
         if not console.is_terminal and (record.epoch % max(self._epochs // 10, 1) == 0 or record.epoch == self._epochs):
             bounds = "  ".join(f"{name} {self._transform.unit(name).extent(bound)}" for name, bound in record.spread.items())
-            console.print(f"epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}  {bounds}", soft_wrap=True)
+            line = f"{self._title}epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}  {bounds}"
+            console.print(line.rstrip(), soft_wrap=True)
 
 
 @contextmanager
-def training_display(epochs: int, steps: int, augmentation: Augmentation) -> Iterator[TrainingDisplay]:
+def training_display(epochs: int, steps: int, augmentation: Augmentation, title: str = "") -> Iterator[TrainingDisplay]:
     """The display of one training, for as long as it lasts."""
-    display = TrainingDisplay(epochs, steps, augmentation)
+    display = TrainingDisplay(epochs, steps, augmentation, title)
     if not console.is_terminal:
         yield display
         return
     with Live(display, console=console, refresh_per_second=8):
         yield display
+
+
+@contextmanager
+def reading(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how far the reading of files is; yields what to call with how many are done, of how many."""
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Progress(
+        TextColumn("reading {task.description}", markup=False), BarColumn(bar_width=24), console=console, transient=True
+    ) as bar:
+        task = bar.add_task(name, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def print_data(given: Given, recipe: Recipe, folder: Path) -> None:
+    """What was found at the path, what is going to be done, and where it goes."""
+    classes = f", {len(given.class_names)} classes" if given.class_names else ""
+    shape = "×".join(map(str, given.shape))
+    console.print(
+        f"{given.kind} {shape}, {given.task}{classes}: {given.train_items} to learn from, {given.test_items} held out; "
+        f"seed {recipe.seed}, into {folder}",
+        soft_wrap=True,
+    )
+    for note in given.notes:
+        console.print(f"  {note}", soft_wrap=True)
+
+
+def print_scores(scores: Sequence[Score], task: str) -> None:
+    """The models side by side on held-out data."""
+    what = {"classification": "accuracy", "segmentation": "pixel accuracy"}.get(task, "squared error")
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    for heading in (f"held-out ({scores[0].items} items)", what, "95 % interval"):
+        table.add_column(heading, no_wrap=True)
+    for entry in scores:
+        shown = entry.accuracy or entry.loss
+        mean, low, high = (f"{v:.1%}" if entry.accuracy else f"{v:.4g}" for v in (shown.mean, shown.low, shown.high))
+        table.add_row(entry.name, mean, f"{low} to {high}")
+    console.print()
+    console.print(table)
+
+
+def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:
+    """What each seed learned, coordinate by coordinate."""
+    console.print()
+    for name in augmentation.names:
+        unit = augmentation.transform.unit(name)
+        console.print(
+            f"{name} over {len(bounds)} seeds: {', '.join(unit.extent(found[name]) for found in bounds)}", soft_wrap=True
+        )
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:

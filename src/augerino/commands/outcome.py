@@ -1,0 +1,293 @@
+"""What a finished `learn` measures, writes and says."""
+
+import dataclasses
+import datetime
+import math
+import platform
+import shlex
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augerino import tree
+from augerino.commands import screen
+from augerino.commands.figures import draw_all
+from augerino.commands.given import Given
+from augerino.data.arrays import Batches, check
+from augerino.diagnostics import Change, Evidence, Findings, Orbit, Score, Verdict, judge_all, orbit, per_class, score
+from augerino.diagnostics.items import Items
+from augerino.gallery import write_gallery
+from augerino.learning import Learned, draw_items
+from augerino.recipe import Recipe
+from augerino.report.page import write_report
+from augerino.run_folder import RunFolder
+
+EVIDENCE_ITEMS = 500
+EXAMPLES = 6
+ORBITS = 2  # examples that are followed along each coordinate
+MOST_CLASSES = 20  # whose curves an orbit keeps
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Everything that was trained in one run."""
+
+    folder: RunFolder
+    recipe: Recipe
+    given: Given
+    learned: Learned
+    baseline: Learned | None
+    others: list[Learned]  # of further seeds
+
+
+def write_outcome(outcome: Outcome) -> None:
+    """Measures, writes every file of the run, result.json last but for the report that is made from it, and prints the answer."""
+    folder, given, learned = outcome.folder, outcome.given, outcome.learned
+    with torch.random.fork_rng():
+        torch.manual_seed(outcome.recipe.seed)
+        with screen.console.status("Asking held-out data ..."):
+            judged = _judge_models(outcome)
+            findings = learned.gather(given.test, EVIDENCE_ITEMS)
+            orbits = _orbits(outcome)
+        examples, truths = _examples(given)
+        write_gallery(folder.path / "gallery", learned.model, examples, truths, given.class_names, given.task, given.kind)
+    scores = [score(name, copies, items) for name, (copies, items, _) in judged.items()]
+    true = {name: value for name, value in given.true.items() if name in learned.bounds}
+    verdicts = learned.verdicts(true, findings)
+    learned.model.cpu()
+    _draw(outcome, orbits, examples, true)
+    learned.model.save_pretrained(folder.path / "model")
+    result = {
+        "version": 2,
+        "kind": given.kind,
+        "task": given.task,
+        "class_names": list(given.class_names),
+        "coordinates": [_coordinate(learned, verdict, findings, given.true) for verdict in verdicts],
+        "findings": {"items": findings.items, "chance": findings.chance, "known": dataclasses.asdict(findings.known)},
+        "models": [_score(entry) for entry in scores],
+        "per_class": _classes(given, judged),
+        "orbits": orbits,
+        "data": {
+            "path": given.path,
+            "fingerprint": given.fingerprint,
+            "train_items": given.train_items,
+            "test_items": given.test_items,
+            "shape": list(given.shape),
+            "notes": list(given.notes),
+        },
+        "bounds": learned.bounds,
+        "recipe": dataclasses.asdict(outcome.recipe),
+        "command": folder.read_config().get("command", ""),
+        "seed": outcome.recipe.seed,
+        "seeds": _seeds(outcome),
+        "seconds": round(_seconds(learned), 2),
+        "versions": {"augerino": version("augerino"), "torch": torch.__version__, "python": platform.python_version()},
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+    folder.write_results(learned.history, learned.policy, result)
+    report = write_report([folder.path])
+    _say(outcome, verdicts, scores, str(report))
+
+
+def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Items, Tensor]]:
+    """Every model on every held-out item: without augmentation, learned with one copy, learned with the test copies."""
+    model, copies = outcome.learned.model, outcome.recipe.copies
+    judged: dict[str, tuple[int, Items, Tensor]] = {}
+    if outcome.baseline is not None:
+        judged["no augmentation"] = (1, *judge_all(outcome.baseline.model, _test_batches(outcome)))
+    for count in dict.fromkeys((1, copies)):
+        model.test_copies = count
+        name = f"learned, {count} {'copy' if count == 1 else 'copies'}"
+        judged[name] = (count, *judge_all(model, _test_batches(outcome)))
+    return judged
+
+
+def _test_batches(outcome: Outcome) -> Any:
+    test = outcome.given.test
+    if isinstance(test, tuple):
+        x, y = test
+        return (check(*batch) for batch in Batches(x, y, 256, shuffle=False))
+    loader = torch.utils.data.DataLoader(test, 256, num_workers=outcome.recipe.workers)
+    return (check(*batch) for batch in loader)
+
+
+def _examples(given: Given) -> tuple[Any, Tensor]:
+    """A few held-out items, of as many classes as there are."""
+    x, y = draw_items(given.test, 200)
+    chosen = list(range(len(y)))
+    if given.task == "classification":
+        rank = [int((y[:i] == y[i]).sum()) for i in chosen]  # the first of every class, then the second, ...
+        chosen.sort(key=lambda i: (rank[i], int(y[i])))
+    items = torch.tensor(chosen[:EXAMPLES])
+    return tree.map(lambda leaf: leaf[items], x), y[items]
+
+
+def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
+    """What the model says of a few held-out items as they move along each continuous coordinate."""
+    given, augmentation = outcome.given, outcome.learned.augmentation
+    if given.task == "segmentation":
+        return []
+    x, y = _examples(given)
+    found = []
+    for i, name in enumerate(augmentation.names):
+        reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
+        if (augmentation.distribution.support[0][i].item(), augmentation.distribution.support[1][i].item()) == (0.0, 1.0):
+            continue
+        span = min(limit, max(2 * reach, 0.25 * limit if math.isfinite(limit) else 2 * reach))
+        for e in range(min(ORBITS, len(y))):
+            item = tree.map(lambda leaf, e=e: leaf[e].to(outcome.recipe.device), x)  # type: ignore[misc]
+            curve = orbit(
+                outcome.learned.model,
+                item,
+                augmentation.transform,
+                name,
+                torch.linspace(-span, span, 49),
+                probabilities=given.task == "classification",
+            )
+            found.append(_shorten(curve, given, int(y[e]) if given.task == "classification" else None))
+    return found
+
+
+def _shorten(curve: Orbit, given: Given, truth: int | None) -> dict[str, Any]:
+    title = given.class_names[truth] if truth is not None else "an example"
+    outputs = [[round(value, 5) for value in row[:MOST_CLASSES]] for row in curve.outputs]
+    if len(given.class_names) > MOST_CLASSES and truth is not None:  # the true class against all others
+        outputs = [[round(row[truth], 5)] for row in curve.outputs]
+    return {
+        "title": title,
+        "coordinate": curve.coordinate,
+        "values": [round(value, 5) for value in curve.values],
+        "outputs": outputs,
+        "truth": truth if len(given.class_names) <= MOST_CLASSES else 0,
+    }
+
+
+def _coordinate(learned: Learned, verdict: Verdict, findings: Findings, true: dict[str, float]) -> dict[str, Any]:
+    augmentation, name = learned.augmentation, verdict.coordinate
+    i = augmentation.names.index(name)
+    low, high = (end[i].item() for end in augmentation.distribution.support)
+    limit = augmentation.limits[i].item()
+    return {
+        "name": name,
+        "unit": augmentation.transform.unit(name).symbol,
+        "start": verdict.start,
+        "learned": verdict.learned,
+        "limit": limit if math.isfinite(limit) else None,
+        "start_text": verdict.start_text,
+        "learned_text": verdict.learned_text,
+        "answer": verdict.answer,
+        "sentence": verdict.sentence,
+        "interval": verdict.interval,
+        "true": true.get(name),
+        "support": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
+        "discrete": (low, high) == (0.0, 1.0),
+        "evidence": _evidence(learned, findings.coordinates[name]),
+    }
+
+
+def _evidence(learned: Learned, found: Evidence) -> dict[str, Any]:
+    unit = learned.augmentation.transform.unit(found.coordinate)
+
+    def change(extent: float, text: str, loss: Change, right: Change | None) -> dict[str, Any]:
+        accuracy = None if right is None else dataclasses.asdict(right)
+        return {"extent": extent, "text": text, "loss": dataclasses.asdict(loss), "accuracy": accuracy}
+
+    return {
+        "off": change(0.0, "switched off", found.off, found.off_right),
+        "wider": change(found.wider_extent, unit.extent(found.wider_extent), found.wider, found.wider_right),
+        "profile": {
+            "extents": found.extents,
+            "texts": [unit.extent(extent) for extent in found.extents],
+            "loss": [rise.mean for rise in found.rise],
+            "low": [rise.low for rise in found.rise],
+            "high": [rise.high for rise in found.rise],
+        },
+        "tolerance": found.tolerance,
+        "reach": found.reach,
+    }
+
+
+def _score(entry: Score) -> dict[str, Any]:
+    shown = entry.accuracy or entry.loss
+    accuracy = None if entry.accuracy is None else entry.accuracy.mean
+    return {
+        "name": entry.name,
+        "copies": entry.copies,
+        "loss": entry.loss.mean,
+        "accuracy": accuracy,
+        "low": shown.low,
+        "high": shown.high,
+        "items": entry.items,
+    }
+
+
+def _classes(given: Given, judged: dict[str, tuple[int, Items, Tensor]]) -> list[dict[str, Any]]:
+    if given.task != "classification":
+        return []
+    rows = {
+        name: per_class(items.right, y, len(given.class_names))
+        for name, (_, items, y) in judged.items()
+        if items.right is not None
+    }
+    return [
+        {"class": title, "items": next(iter(rows.values()))[i][0], "accuracy": {name: row[i][1] for name, row in rows.items()}}
+        for i, title in enumerate(given.class_names)
+    ]
+
+
+def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
+    if not outcome.others:
+        return []
+    found = []
+    for i, learned in enumerate([outcome.learned, *outcome.others]):
+        learned.model.test_copies = outcome.recipe.copies
+        with torch.random.fork_rng():
+            torch.manual_seed(outcome.recipe.seed + i)
+            accuracy = score("", outcome.recipe.copies, judge_all(learned.model, _test_batches(outcome))[0]).accuracy
+        found.append(
+            {
+                "seed": outcome.recipe.seed + i,
+                "learned": learned.bounds,
+                "accuracy": None if accuracy is None else accuracy.mean,
+            }
+        )
+    return found
+
+
+def _seconds(learned: Learned) -> float:
+    return sum(record.seconds for record in learned.history.epochs)
+
+
+def _draw(outcome: Outcome, orbits: list[dict[str, Any]], examples: Any, true: dict[str, float]) -> None:
+    given, learned = outcome.given, outcome.learned
+    shown = {
+        f"{curve['title']}, {curve['coordinate']}": Orbit(curve["coordinate"], curve["values"], curve["outputs"])
+        for curve in orbits
+        if given.task == "classification" and 1 < len(given.class_names) <= MOST_CLASSES
+    }
+    draw_all(
+        outcome.folder.figures,
+        augmentation=learned.augmentation,
+        history=learned.history,
+        start=learned.start,
+        true=true,
+        examples=examples if given.kind in ("images", "masks") else None,
+        class_names=given.class_names,
+        orbits=dict(list(shown.items())[:ORBITS]),
+    )
+
+
+def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report: str) -> None:
+    screen.print_verdicts(verdicts)
+    screen.print_scores(scores, outcome.given.task)
+    if outcome.others:
+        screen.print_seeds(outcome.learned.augmentation, [outcome.learned.bounds, *(o.bounds for o in outcome.others)])
+    folder = outcome.folder.path
+    screen.console.print(
+        f"\nTrained in {_seconds(outcome.learned):.0f} s. Report: {report}\n"
+        f"Take it elsewhere:  {shlex.join(['augerino', 'export', str(folder), '--to', 'torchvision'])}",
+        soft_wrap=True,
+    )
