@@ -35,6 +35,34 @@ def test_rsample_agrees_with_the_torch_distribution_it_returns(make):
     assert torch.allclose(ours.T.cov(), theirs.T.cov(), atol=0.05)
 
 
+@each
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_nodes_are_draws_spread_evenly_and_always_the_same(make, dtype):
+    distribution = make().to(dtype)
+    nodes = distribution.nodes(1024)
+    assert nodes.dtype == dtype and torch.equal(nodes, make().to(dtype).nodes(1024)) and nodes.isfinite().all()
+    current = distribution()
+    deviation = current.variance.sqrt()
+    assert ((nodes.mean(0) - current.mean).abs() < 0.01 * deviation).all()  # 1024 random draws: 0.03
+    assert ((nodes.std(0) - deviation).abs() < 0.02 * deviation).all()
+    assert all(parameter.grad_fn is None and parameter.requires_grad for parameter in distribution.parameters())
+    gradients = torch.autograd.grad(nodes.square().sum(), list(distribution.parameters()), allow_unused=True)
+    assert all(gradient is not None for gradient in gradients)
+
+
+@pytest.mark.parametrize("n", [1, 2, 16, 64])
+def test_a_power_of_two_of_nodes_is_the_midpoint_rule_in_every_coordinate(n):
+    nodes = ag.Uniform([1.0, 1.0, 1.0]).double().nodes(n)
+    middles = (2 * torch.arange(n, dtype=torch.float64) + 1) / n - 1
+    for column in nodes.T:
+        assert torch.allclose(column.sort().values, middles)
+
+
+def test_without_a_node_there_is_nothing_to_average():
+    with pytest.raises(ag.InputError, match="at least 1 node, but got 0"):
+        ag.Uniform([1.0]).nodes(0)
+
+
 def test_bounds_are_set_and_read_in_real_units():
     uniform = ag.Uniform([0.1, 0.2])
     uniform.bound = 0.3

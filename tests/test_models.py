@@ -107,6 +107,78 @@ def test_chunks_bound_what_the_net_sees_at_once():
     assert max(sizes) <= 6 and sum(sizes) == 20
 
 
+class TestFixedNodes:
+    def net(self):
+        torch.manual_seed(3)
+        return nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, 16), nn.Tanh(), nn.Linear(16, 4))
+
+    @pytest.mark.parametrize("kind", [ag.InvariantModel, ag.EquivariantModel])
+    @pytest.mark.parametrize("chunk", [None, 7])
+    def test_every_input_meets_the_same_elements(self, kind, chunk):
+        model = kind(nn.Conv2d(2, 3, 3, padding=1), rotation(), average=ag.mean_prob, chunk=chunk).eval()
+        fixed = model.with_nodes(8)
+        together, alone = fixed(X), torch.cat([fixed(x[None]) for x in X])
+        assert torch.allclose(together, alone, atol=1e-6) and torch.equal(fixed(X), together)
+        assert not fixed.training
+
+    def test_it_is_the_mean_over_its_nodes(self):
+        model, net = ag.InvariantModel(self.net(), rotation(), average=ag.mean_log_prob).eval(), self.net()
+        fixed = model.with_nodes(5)
+        moved = [net(ag.Affine2d("rotate")(X, t.expand(5, 1))).log_softmax(1) for t in fixed.t]
+        assert torch.allclose(fixed(X), torch.stack(moved).mean(0), atol=1e-6)
+
+    @pytest.mark.parametrize("names", [("rotate",), ("rotate", "scale"), ("rotate", "scale", "translate_x", "translate_y")])
+    def test_even_nodes_are_nearer_to_the_average_than_random_ones(self, names):
+        augmentation = ag.Augmentation(ag.Affine2d(*names), ag.Uniform([0.5] * len(names)))
+        model = ag.InvariantModel(self.net(), augmentation, test_copies=16).eval()
+        with torch.no_grad():
+            truth = model.with_nodes(4096)(X)
+            even = (model.with_nodes(16)(X) - truth).square().mean()
+            random = torch.stack([(model(X) - truth).square().mean() for _ in range(20)]).mean()
+        assert 1.5 * even.sqrt() < random.sqrt()
+
+
+class TestGraphs:
+    """A model in evaluation is one graph: no break, any batch size, the same numbers."""
+
+    def models(self):
+        chain = ag.Chain(
+            ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6)),
+            ag.Augmentation(ag.Contrast(), ag.Gaussian([0.0], [0.1])),
+            ag.Augmentation(ag.Brightness(), ag.Interval([-0.1], [0.2])),
+            ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.4])),
+        )
+        invariant = ag.InvariantModel(classifier(), chain, average=ag.mean_log_prob).eval()
+        equivariant = ag.EquivariantModel(nn.Conv2d(2, 3, 3, padding=1), rotation(2.0), average=ag.mean_prob).eval()
+        return [invariant, equivariant, invariant.with_nodes(4), equivariant.with_nodes(4)]
+
+    # Tracing an equivariant model takes half a minute: it has five warps.
+    EACH = pytest.mark.parametrize("which", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2, 3))])
+
+    @EACH
+    def test_compile(self, which):
+        model = self.models()[which]
+        compiled = torch.compile(model, backend="eager", fullgraph=True)
+        with torch.no_grad():
+            for x in (X, X[:3], X[:4]):
+                torch.manual_seed(0)
+                expected = model(x)
+                torch.manual_seed(0)
+                assert torch.allclose(compiled(x), expected, atol=1e-6)
+        torch.compiler.reset()
+
+    @EACH
+    def test_export(self, which):
+        model = self.models()[which]
+        with torch.no_grad():
+            exported = torch.export.export(model, (X,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+            for x in (X, X[:2]):
+                torch.manual_seed(0)
+                expected = model(x)
+                torch.manual_seed(0)
+                assert torch.allclose(exported(x), expected, atol=1e-6)
+
+
 def test_structured_inputs():
     class Net(nn.Module):
         def forward(self, batch):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from augerino.learning import learn as learn
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
+    from augerino.models import FixedNodes as FixedNodes
     from augerino.models import InvariantModel as InvariantModel
     from augerino.models import mean as mean
     from augerino.models import mean_log_prob as mean_log_prob
@@ -66,7 +67,7 @@ _HOMES = {
     "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),
     "errors": ("InputError", "NonFiniteLoss"),
     "learning": ("Learned", "learn"),
-    "models": ("Average", "EquivariantModel", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
+    "models": ("Average", "EquivariantModel", "FixedNodes", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
     "objective": ("Objective", "Terms"),
     "policy": ("Policy",),
     "recipe": ("Recipe",),

@@ -86,6 +86,10 @@ class Augmentation(nn.Module):
             t, weight = self.distribution.branches(n, generator)
         return Element(self.transform, t), weight
 
+    def nodes(self, n: int) -> Element:
+        """n elements that are always the same ones, spread evenly over the distribution as it is now."""
+        return Element(self.transform, self.distribution.nodes(n).detach())
+
     def forward(self, x: Any) -> Any:
         """Moves every item of a batch by an element of its own."""
         return self.sample(tree.batch_size(x))(x)

@@ -99,31 +99,32 @@ class InvariantModel(nn.Module):
         self.train_copies, self.test_copies, self.chunk = train_copies, test_copies, chunk
 
     def forward(self, x: Any) -> Tensor:
-        batch, copies = tree.batch_size(x), self.train_copies if self.training else self.test_copies
-        g, odds = self._draw(batch * copies)
-        if self.chunk is not None and self.chunk < g.t.shape[0]:
-            total, seen = self._predict_in_chunks(x, g, odds, batch, self.chunk)
-        elif copies == 1 and odds is None and not self.moves_outputs:
-            return self.average.alone(self._outputs(g(x)))
-        else:
-            y, weight = self._predict(tree.repeat(x, g.t.shape[0] // max(batch, 1)), g, odds)
-            total, seen = _sum_copies(y, batch), None if weight is None else _sum_copies(weight, batch)
-        return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
-
-    def at(self, x: Any, g: Element) -> Tensor:
-        """The prediction for each input moved by its own given element: one copy, nothing drawn."""
-        y, seen = self._predict(x, g, None)
-        return self.average.after(y if seen is None else self._fill_unseen(y, seen, x))
-
-    def _draw(self, n: int) -> tuple[Element, Tensor | None]:
-        """One element per copy, and how much each copy counts; None where all count the same.
+        """The prediction averaged over fresh draws.
 
         Training counts flips out, so that their probability learns from its exact gradient; evaluation draws them.
         """
-        if not self.training:
-            return self.augmentation.sample(n), None
-        g, weight = self.augmentation.branches(n)
-        return g, None if weight is None else weight.repeat_interleave(n)
+        copies = self.train_copies if self.training else self.test_copies
+        n = tree.batch_size(x) * copies
+        g, odds = self.augmentation.branches(n) if self.training else (self.augmentation.sample(n), None)
+        return self._average(x, g, copies, odds)
+
+    def average_over(self, x: Any, g: Element, copies: int = 1) -> Tensor:
+        """The prediction averaged over given elements, (copies * B, k): copy after copy, one element an input."""
+        return self._average(x, g, copies, None)
+
+    def _average(self, x: Any, g: Element, copies: int, odds: Tensor | None) -> Tensor:
+        """`odds` is the probability of each branch of discrete outcomes, where they are counted out; a branch has all copies."""
+        batch = tree.batch_size(x)
+        stacked = copies if odds is None else copies * odds.shape[0]
+        weight = None if odds is None else odds.repeat_interleave(batch * copies)
+        if self.chunk is not None and self.chunk < batch * stacked:
+            total, seen = self._predict_in_chunks(x, g, weight, batch, self.chunk)
+        elif stacked == 1 and not self.moves_outputs:
+            return self.average.alone(self._outputs(g(x)))
+        else:
+            y, part = self._predict(tree.repeat(x, stacked), g, weight)
+            total, seen = _sum_copies(y, stacked), None if part is None else _sum_copies(part, stacked)
+        return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
 
     def _predict(self, x: Any, g: Element, odds: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """One prediction per copy in the frame of its input, weighted by how much was seen and counts, and that weight."""
@@ -159,11 +160,18 @@ class InvariantModel(nn.Module):
         """The weighted mean; what no copy saw keeps the prediction for the input as it is."""
         nowhere = seen < 1e-3
         y = total / seen.clamp_min(1e-3)
-        if not bool(nowhere.any()):
+        if not torch.compiler.is_compiling() and not bool(nowhere.any()):  # a graph cannot wait and see
             return y
-        items = torch.arange(seen.shape[0], device=seen.device).split(self.chunk or max(seen.shape[0], 1))
-        bare = torch.cat([self.average.before(self._outputs(_take(x, part))) for part in items])
+        if self.chunk is None:
+            bare = self.average.before(self._outputs(x))
+        else:
+            items = torch.arange(seen.shape[0], device=seen.device).split(self.chunk)
+            bare = torch.cat([self.average.before(self._outputs(_take(x, part))) for part in items])
         return torch.where(nowhere, bare, y)
+
+    def with_nodes(self, nodes: int = 16) -> "FixedNodes":
+        """The same model over fixed elements: the same answer every time."""
+        return FixedNodes(self, nodes)
 
     def extra_repr(self) -> str:
         return f"train_copies={self.train_copies}, test_copies={self.test_copies}, average={self.average.name}"
@@ -177,8 +185,8 @@ def _times(y: Tensor, weight: Tensor) -> Tensor:
     return y * weight.to(y.dtype).reshape(-1, *[1] * (y.dim() - 1))
 
 
-def _sum_copies(y: Tensor, batch: int) -> Tensor:
-    return y if y.shape[0] == batch else y.unflatten(0, (-1, batch)).sum(0)
+def _sum_copies(y: Tensor, copies: int) -> Tensor:
+    return y if copies == 1 else y.reshape(copies, y.shape[0] // copies, *y.shape[1:]).sum(0)
 
 
 class EquivariantModel(InvariantModel):
@@ -217,3 +225,38 @@ class EquivariantModel(InvariantModel):
         if self.action.fades:  # a value at the rim is that of what was seen, not darkened by what was not
             back = back / h.inv(torch.ones_like(y[:, :1])).clamp_min(1e-6)
         return back * seen, seen
+
+
+class FixedNodes(nn.Module):
+    r"""A model averaged over the same few elements for every input: \(\tfrac1n \sum_i f(g_i x)\), no randomness left.
+
+    The elements are spread evenly over the distribution (`LearnedDistribution.nodes`), so the mean is nearer to the expectation
+    than that of as many random ones. They are those of the distribution as it is now: make it anew after more training.
+
+    Args:
+        model: an `InvariantModel` or `EquivariantModel`; its network is shared, not copied.
+        nodes: how many elements.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> model = InvariantModel(nn.Flatten(), Augmentation(Affine2d("rotate"), Uniform([0.5]))).eval()
+        >>> fixed, x = model.with_nodes(8), torch.rand(2, 1, 8, 8)
+        >>> torch.equal(fixed(x), fixed(x))
+        True
+    """
+
+    t: Tensor
+
+    def __init__(self, model: InvariantModel, nodes: int = 16) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("t", model.augmentation.nodes(nodes).t)
+        self.training = model.training
+
+    def forward(self, x: Any) -> Tensor:
+        nodes, batch = self.t.shape[0], tree.batch_size(x)
+        t = self.t[:, None].expand(nodes, batch, -1).reshape(nodes * batch, -1)
+        return self.model.average_over(x, Element(self.model.augmentation.transform, t), nodes)
+
+    def extra_repr(self) -> str:
+        return f"nodes={self.t.shape[0]}"

@@ -38,11 +38,12 @@ def leaves(tree: Any) -> Iterator[Tensor]:
 
 def batch_size(tree: Any) -> int:
     """The length that all tensors of a tree share in their first dimension."""
-    sizes = {leaf.shape[0] if leaf.dim() else 0 for leaf in leaves(tree)}
-    if len(sizes) != 1 or 0 in {leaf.dim() for leaf in leaves(tree)}:
-        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in leaves(tree)) or "no tensor at all"
+    found = list(leaves(tree))
+    # Compared one by one: a batch size that torch.export keeps open cannot be put into a set.
+    if not found or any(leaf.dim() == 0 or leaf.shape[0] != found[0].shape[0] for leaf in found):
+        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in found) or "no tensor at all"
         raise InputError(f"A batch needs tensors of one common first dimension, but its shapes are: {shapes}.")
-    return sizes.pop()
+    return found[0].shape[0]
 
 
 def repeat(tree: Any, n: int) -> Any:

@@ -126,7 +126,7 @@ class _Look:
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
             items = rows % len(self.y)
             g = Element(self.model.augmentation.transform, t[rows])
-            parts.append(judge(self.model.at(_take(self.x, items), g), self.y[items]))
+            parts.append(judge(self.model.average_over(_take(self.x, items), g), self.y[items]))
         loss, right = (None if column[0] is None else self._mean(torch.cat(column)) for column in zip(*parts, strict=True))
         assert loss is not None
         return Items(loss, right)

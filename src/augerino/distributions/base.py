@@ -3,7 +3,7 @@
 The stored parameter is raw (unconstrained); the public property is in real units and its setter takes real units.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -58,12 +58,19 @@ def named_start(names: Sequence[str], start: float, given: dict[str, float], kin
     return [given.get(name, start) for name in names]
 
 
+def noise(draw: Callable[..., Tensor], n: int, like: Tensor, generator: Generator | None) -> Tensor:
+    """n rows of `torch.rand` or `torch.randn`, (n, k), for parameters like (k,)."""
+    # A generator of None is left out: torch's call with one does not take the open sizes of torch.compile and torch.export.
+    chosen = {} if generator is None else {"generator": generator}
+    return draw(n, like.shape[0], device=like.device, dtype=like.dtype, **chosen)
+
+
 class LearnedDistribution(nn.Module):
     """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
 
-    Must write: `forward`, `rsample`, `spread`, `support`, `settings`.
+    Must write: `forward`, `quantile` (or `rsample`, where draws are not made of uniform ones), `spread`, `support`, `settings`.
     May write:  `reach` and `describe`, where "±spread" would mislead; `branches`, where draws can be counted out.
-    Derived: `entropy`, `size`.
+    Derived: `rsample`, `entropy`, `size`.
     """
 
     discrete: bool = False  # whether coordinates are 0 or 1
@@ -74,7 +81,32 @@ class LearnedDistribution(nn.Module):
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
-        raise TypeError(f"Write {type(self).__name__}.rsample(n, generator), returning (n, k).")
+        like = self.spread
+        return self.quantile(noise(torch.rand, n, like, generator))
+
+    def quantile(self, u: Tensor) -> Tensor:
+        """Takes points of the unit cube to coordinates, uniform ones to draws.   u: (n, k) in 0..1   returns (n, k)
+
+        Evenly spread points become evenly spread draws: see `nodes`. Gradients reach the parameters.
+        """
+        raise TypeError(f"Write {type(self).__name__}.quantile(u), from uniform (n, k) to coordinates (n, k).")
+
+    def nodes(self, n: int) -> Tensor:
+        """n draws that are always the same ones and spread evenly, (n, k): Sobol points in the middle of their cells.
+
+        In one coordinate a power of two of them is the midpoint rule; in several, each coordinate on its own is.
+
+        Example:
+            >>> from augerino import Uniform
+            >>> Uniform([0.4]).nodes(4).flatten().sort().values.detach()
+            tensor([-0.3000, -0.1000,  0.1000,  0.3000])
+        """
+        if n < 1:
+            raise InputError(f"There must be at least 1 node, but got {n}.")
+        like = self.spread
+        cells = 2 ** max(n - 1, 0).bit_length()  # the points fill a grid of so many cells in every coordinate
+        u = torch.quasirandom.SobolEngine(like.shape[0]).draw(n, dtype=torch.float64) + 0.5 / cells
+        return self.quantile(u.to(like))
 
     def branches(self, n: int, generator: Generator | None = None) -> "tuple[Tensor, Tensor | None]":
         """Draws n coordinate vectors, with every outcome of the discrete ones counted out instead of drawn.

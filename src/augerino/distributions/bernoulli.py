@@ -53,10 +53,9 @@ class Bernoulli(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return D.Independent(D.Bernoulli(logits=self.raw_probability), 1)
 
-    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
+    def quantile(self, u: Tensor) -> Tensor:
         p = self.probability
-        noise = torch.rand(n, p.shape[0], generator=generator, device=p.device, dtype=p.dtype)
-        return (noise < p).to(p.dtype) + (p - p.detach())
+        return (u < p).to(p.dtype) + (p - p.detach())
 
     def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
         p = self.probability

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import torch
 import torch.distributions as D
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 
 from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
 from augerino.errors import InputError
@@ -49,10 +49,8 @@ class Uniform(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return D.Independent(D.Uniform(-self.bound, self.bound), 1)
 
-    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
-        like = self.raw_bound
-        noise = torch.rand(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
-        return self.bound * (2 * noise - 1)
+    def quantile(self, u: Tensor) -> Tensor:
+        return self.bound * (2 * u - 1)
 
     @property
     def spread(self) -> Tensor:
@@ -114,10 +112,8 @@ class Interval(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return D.Independent(D.Uniform(self.low, self.high), 1)
 
-    def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
-        like = self.raw_low
-        noise = torch.rand(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
-        return self.low + (self.high - self.low) * noise
+    def quantile(self, u: Tensor) -> Tensor:
+        return self.low + (self.high - self.low) * u
 
     @property
     def spread(self) -> Tensor:

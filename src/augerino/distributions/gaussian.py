@@ -7,7 +7,7 @@ import torch
 import torch.distributions as D
 from torch import Generator, Tensor, nn
 
-from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
+from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, noise, raw_positive, softplus, vector_of
 from augerino.errors import InputError
 from augerino.units import Unit
 
@@ -73,9 +73,10 @@ class Gaussian(LearnedDistribution):
         return D.MultivariateNormal(self.loc, scale_tril=self.scale_tril)
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
-        like = self.loc
-        noise = torch.randn(n, like.shape[0], generator=generator, device=like.device, dtype=like.dtype)
-        return like + noise @ self.scale_tril.T
+        return self.loc + noise(torch.randn, n, self.loc, generator) @ self.scale_tril.T
+
+    def quantile(self, u: Tensor) -> Tensor:
+        return self.loc + torch.special.ndtri(u) @ self.scale_tril.T
 
     @property
     def spread(self) -> Tensor:

@@ -31,6 +31,10 @@ class Product(LearnedDistribution):
             t, weight = (new, odds) if i == 0 else (_cross(t, new, n), _outer(weight, odds))
         return t, weight
 
+    def quantile(self, u: Tensor) -> Tensor:
+        pieces = u.split([part.size for part in self._parts], dim=-1)
+        return torch.cat([part.quantile(piece) for part, piece in zip(self._parts, pieces, strict=True)], dim=-1)
+
     @property
     def _parts(self) -> list[LearnedDistribution]:
         return list(self.parts)  # type: ignore[arg-type]
