@@ -1,6 +1,10 @@
 """Shared by all tests: one thread a worker, a fixed seed before each test."""
 
+import importlib
+import importlib.util
 import os
+import sys
+import types
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -8,6 +12,23 @@ import pytest
 import torch
 
 torch.set_num_threads(1)
+
+if importlib.util.find_spec("torchvision"):
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError:
+        # A wheel whose compiled part does not fit this torch: nothing here needs that part, and every package that imports
+        # torchvision (timm, lightning through torchmetrics, transformers) would fail with it.
+        sys.modules["torchvision._meta_registrations"] = types.ModuleType("torchvision._meta_registrations")
+
+
+def need(*packages: str) -> None:
+    """Skips a test, with the reason, where a package of an extra is not installed or does not load."""
+    for package in packages:
+        try:
+            importlib.import_module(package)
+        except (ImportError, RuntimeError) as error:
+            pytest.skip(f"needs {package}: {str(error).splitlines()[0]}")
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from augerino import data as data
     from augerino import diagnostics as diagnostics
+    from augerino import exporting as exporting
     from augerino import lie as lie
     from augerino import nets as nets
     from augerino import plots as plots
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
 
-_MODULES = ("data", "diagnostics", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
+_MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
     "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),

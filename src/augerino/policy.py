@@ -82,7 +82,7 @@ class Policy:
             )
         policy = cls(data)
         try:
-            known = _kinds_in(data) <= KINDS.keys()
+            known = kinds_in(data) <= KINDS.keys()
         except RecursionError as error:
             raise InputError(f"{path} is nested too deeply for a policy.") from error
         if known:  # other kinds are checked when `augmentation` is told what they are
@@ -90,13 +90,14 @@ class Policy:
         return policy
 
 
-def _kinds_in(data: Any) -> set[str]:
+def kinds_in(data: Any) -> set[str]:
+    """The names of all transforms and distributions that a policy's data hold."""
     if isinstance(data, list):
-        return set().union(*(_kinds_in(item) for item in data))
+        return set().union(*(kinds_in(item) for item in data))
     if not isinstance(data, Mapping):
         return set()
     own = {str(data["kind"])} if "kind" in data else set()
-    return own.union(*(_kinds_in(item) for item in data.values()))
+    return own.union(*(kinds_in(item) for item in data.values()))
 
 
 def _encode(module: Any) -> Any:
