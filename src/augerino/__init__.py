@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from augerino.distributions import Uniform as Uniform
     from augerino.errors import InputError as InputError
     from augerino.errors import NonFiniteLoss as NonFiniteLoss
+    from augerino.event_log import tensorboard as tensorboard
     from augerino.learning import Learned as Learned
     from augerino.learning import learn as learn
     from augerino.models import Average as Average
@@ -67,6 +68,7 @@ _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
     "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),
     "errors": ("InputError", "NonFiniteLoss"),
+    "event_log": ("tensorboard",),
     "learning": ("Learned", "learn"),
     "models": ("Average", "EquivariantModel", "FixedNodes", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
     "objective": ("Objective", "Terms"),

@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     import tyro
 
-    from augerino.commands.options import LearnOptions, ListOptions, RunOptions
+    from augerino.commands.options import ExportOptions, LearnOptions, ListOptions, RunOptions
 
     options = tyro.extras.subcommand_cli_from_dict(
-        {"learn": LearnOptions, "run": RunOptions, "list": ListOptions},
+        {"learn": LearnOptions, "run": RunOptions, "list": ListOptions, "export": ExportOptions},
         prog="augerino",
         description="Learn the symmetries of your data. Start with: augerino learn",
         args=words or ["--help"],
@@ -51,6 +51,10 @@ def _run(words: list[str]) -> int:
         from augerino.commands import catalogue
 
         return catalogue.run()
+    if isinstance(options, ExportOptions):
+        from augerino.commands import export
+
+        return export.run(options)
     if isinstance(options, RunOptions):
         if options.resume is None:
             raise InputError("run needs the name of an experiment; `augerino list` lists them.")

@@ -4,16 +4,18 @@ invariant     f_bar(x) = E_g        f(g x)
 equivariant   f_eq(x)  = E_g  g^-1  f(g x)
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from augerino import tree
+from augerino import pretrained, tree
 from augerino.augmentation import Augmentation, Element
 from augerino.errors import InputError
+from augerino.policy import Policy
 from augerino.transforms import Transform
 
 
@@ -58,6 +60,8 @@ mean = Average("mean", _same, _same, _same)
 mean_log_prob = Average("mean_log_prob", _log_prob, _same, _log_prob)
 #: Class scores to the log of the mean probability, for `F.nll_loss`: an ensemble's vote.
 mean_prob = Average("mean_prob", _prob, _log, _log_prob)
+
+_AVERAGES = {rule.name: rule for rule in (mean, mean_log_prob, mean_prob)}
 
 
 class InvariantModel(nn.Module):
@@ -172,6 +176,55 @@ class InvariantModel(nn.Module):
     def with_nodes(self, nodes: int = 16) -> "FixedNodes":
         """The same model over fixed elements: the same answer every time."""
         return FixedNodes(self, nodes)
+
+    def save_pretrained(self, folder: str | Path, *, example: Tensor | None = None) -> None:
+        """Writes a folder for `from_pretrained`: weights as safetensors, the augmentation as a policy, the settings as JSON.
+
+        An earlier save is replaced; a folder that holds something else is left alone. With `example`, a batch of inputs, the
+        folder also tells their shape.
+        """
+        if self.average not in _AVERAGES.values():
+            raise InputError(
+                f"The averaging rule '{self.average.name}' is your own, which no file can hold: use {', '.join(_AVERAGES)}."
+            )
+        action = getattr(self, "action", self.augmentation.transform)
+        same = action is self.augmentation.transform
+        config = {
+            "kind": "EquivariantModel" if self.moves_outputs else "InvariantModel",
+            "average": self.average.name,
+            "train_copies": self.train_copies,
+            "test_copies": self.test_copies,
+            "chunk": self.chunk,
+            "action": None if same else Policy.of(Augmentation(action, self.augmentation.distribution)).data["transform"],
+            "input": None if example is None else {"shape": list(example.shape[1:]), "dtype": str(example.dtype)[6:]},
+        }
+        pretrained.save(folder, config, Policy.of(self.augmentation), self.net)
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | Path, net: nn.Module | None = None, *, kinds: Mapping[str, type[nn.Module]] | None = None
+    ) -> "InvariantModel":
+        """Reads what `save_pretrained` wrote, in evaluation mode. Nothing in the folder is executed.
+
+        Args:
+            folder: the folder.
+            net: the network to fill with the weights; augerino's own and timm's are built anew and need none.
+            kinds: transforms and distributions of your own, by name, as in `Policy.augmentation`.
+        """
+        saved = pretrained.load(folder)
+        config, model_kinds = saved.config, {kind.__name__: kind for kind in (InvariantModel, EquivariantModel)}
+        kind, average = model_kinds.get(str(config.get("kind"))), _AVERAGES.get(str(config.get("average")))
+        counts = {name: config.get(name) for name in ("train_copies", "test_copies", "chunk")}
+        whole = all(isinstance(value, int) or (name == "chunk" and value is None) for name, value in counts.items())
+        if kind is None or average is None or not whole:
+            raise InputError(f"{saved.folder / 'config.json'} does not hold the settings of a model: restore it from a copy.")
+        if not issubclass(kind, cls):
+            raise InputError(f"{saved.folder} holds an {kind.__name__}, not an {cls.__name__}: load it with {kind.__name__}.")
+        augmentation = saved.policy.augmentation(kinds)
+        options: dict[str, Any] = {**counts, "average": average}
+        if kind is EquivariantModel and config.get("action") is not None:
+            options["action"] = Policy({**saved.policy.data, "transform": config["action"]}).augmentation(kinds).transform
+        return kind(pretrained.restore_net(saved, net), augmentation, **options).eval()
 
     def extra_repr(self) -> str:
         return f"train_copies={self.train_copies}, test_copies={self.test_copies}, average={self.average.name}"

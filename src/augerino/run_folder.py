@@ -53,6 +53,11 @@ class RunFolder:
         return self.path / "checkpoint.safetensors"
 
     @property
+    def model(self) -> Path:
+        """Where the trained model is kept, by `save_pretrained`."""
+        return self.path / "model"
+
+    @property
     def finished(self) -> bool:
         return (self.path / "result.json").exists()
 

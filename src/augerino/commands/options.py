@@ -14,6 +14,13 @@ _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
     is_instance=lambda value: isinstance(value, tuple),
     str_from_instance=lambda value: [",".join(value)],
 )
+_COUNTS = tyro.constructors.PrimitiveConstructorSpec[tuple[int, ...]](
+    nargs=1,
+    metavar="C,H,W",
+    instance_from_str=lambda words: tuple(int(word) for word in words[0].split(",")),
+    is_instance=lambda value: isinstance(value, tuple),
+    str_from_instance=lambda value: [",".join(map(str, value))],
+)
 
 
 _PATH = tyro.conf.arg(metavar="DIR", help_behavior_hint="")
@@ -61,6 +68,25 @@ class LearnOptions(Recipe):
 
     def __post_init__(self) -> None:
         """Values are judged when the recipe is made of them, where a wrong one is told in one sentence."""
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Take what was learned elsewhere: as a transform of another library, as ONNX, or as the policy itself.
+
+    A transform is written as one Python file that needs that library and nothing else; ONNX is the averaged model over fixed
+    elements, compared with PyTorch."""
+
+    source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN_OR_POLICY")]
+    """a run folder, a folder that save_pretrained wrote, or a policy.json"""
+    to: Annotated[Literal["torchvision", "kornia", "albumentations", "onnx", "policy"], tyro.conf.arg(help_behavior_hint="")]
+    """what to write"""
+    out: Annotated[str | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")] = None
+    """file to write; by default learned_LIBRARY.py, learned.onnx or learned_policy.json, here"""
+    nodes: int = 16
+    """onnx: over how many elements the model is averaged"""
+    shape: Annotated[tuple[int, ...] | None, _COUNTS] = None
+    """onnx: shape of one input, as in 3,32,32, where the saved model does not tell it"""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ class Layer13(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 128, dropout: float = 0.5) -> None:
         super().__init__()
+        self._settings: dict[str, int | float] = {"channels": channels, "outputs": outputs, "width": width, "dropout": dropout}
         k = width
         self.features = nn.Sequential(
             *_block(channels, k),
@@ -40,6 +41,10 @@ class Layer13(nn.Module):
             *_block(2 * k, k, kernel=1, padding=0),
         )
         self.head = nn.Linear(k, outputs)
+
+    def settings(self) -> dict[str, int | float]:
+        """The constructor's arguments."""
+        return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.features(x).mean(dim=(2, 3)))

@@ -80,6 +80,7 @@ class SteerableCNN(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 6, orientations: int = 8) -> None:
         super().__init__()
+        self._settings = {"channels": channels, "outputs": outputs, "width": width, "orientations": orientations}
         self.orientations = orientations
         layers: list[nn.Module] = []
         widths = [channels, width, width, 2 * width, 2 * width]
@@ -90,6 +91,10 @@ class SteerableCNN(nn.Module):
                 layers += [nn.AvgPool2d(2)]
         self.features = nn.Sequential(*layers)
         self.head = nn.Sequential(nn.Linear(widths[-1], 4 * width), nn.ReLU(inplace=True), nn.Linear(4 * width, outputs))
+
+    def settings(self) -> dict[str, int]:
+        """The constructor's arguments."""
+        return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
         features = self.features(x).unflatten(1, (-1, self.orientations))

@@ -1,0 +1,9 @@
+"""The networks that a saved model can name: each is rebuilt from its `settings()`."""
+
+from torch import nn
+
+from augerino.nets.layer13 import Layer13
+from augerino.nets.small import SmallCNN
+from augerino.nets.steerable import SteerableCNN
+
+BUILT_IN: dict[str, type[nn.Module]] = {kind.__name__: kind for kind in (Layer13, SmallCNN, SteerableCNN)}
