@@ -12,14 +12,14 @@ import augerino
 PACKAGE = Path(augerino.__file__).parent
 ROWS = {
     "errors": 0,
-    **dict.fromkeys(("files", "lie", "recipe", "rng", "tree", "units"), 1),
-    **dict.fromkeys(("checkpoint", "distributions", "transforms"), 2),
+    **dict.fromkeys(("files", "frames", "lie", "recipe", "rng", "tree", "units"), 1),
+    **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
     "augmentation": 3,
     **dict.fromkeys(("policy", "regularizers"), 4),
     **dict.fromkeys(("objective", "pretrained"), 5),
     **dict.fromkeys(("models", "training"), 6),
     **dict.fromkeys(("diagnostics", "event_log", "run_folder"), 7),
-    **dict.fromkeys(("defaults", "exporting", "plots", "testing"), 8),
+    **dict.fromkeys(("defaults", "exporting", "gallery", "plots", "testing"), 8),
     "learning": 9,
     "experiments": 10,
     "commands": 11,
