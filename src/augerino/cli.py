@@ -39,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     import tyro
 
-    from augerino.commands.options import ExportOptions, LearnOptions, ListOptions, RunOptions
+    from augerino.commands.options import ExportOptions, LearnOptions, ListOptions, ReportOptions, RunOptions
 
     options = tyro.extras.subcommand_cli_from_dict(
-        {"learn": LearnOptions, "run": RunOptions, "list": ListOptions, "export": ExportOptions},
+        {"learn": LearnOptions, "report": ReportOptions, "export": ExportOptions, "run": RunOptions, "list": ListOptions},
         prog="augerino",
         description="Learn the symmetries of your data. Start with: augerino learn",
         args=words or ["--help"],
@@ -55,6 +55,10 @@ def _run(words: list[str]) -> int:
         from augerino.commands import export
 
         return export.run(options)
+    if isinstance(options, ReportOptions):
+        from augerino.commands import report
+
+        return report.run(options)
     if isinstance(options, RunOptions):
         if options.resume is None:
             raise InputError("run needs the name of an experiment; `augerino list` lists them.")

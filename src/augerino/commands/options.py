@@ -104,3 +104,13 @@ class RunOptions:
 @dataclass(frozen=True)
 class ListOptions:
     """List the experiments of the paper: section, data, time and the paper's number."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """Make a run's report: one HTML page that loads nothing else. Several runs are compared side by side."""
+
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN [RUN ...]", help_behavior_hint="")] = ()
+    """run folders of `augerino learn`"""
+    out: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
+    """page to write; by default report.html in the run folder (comparison.html in the first of several)"""

@@ -1,0 +1,300 @@
+"""The page: what it shows, what it leaves out, what it never lets through."""
+
+import base64
+import copy
+import hashlib
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import augerino
+from augerino.errors import InputError
+from augerino.report import read_run, render, write_report
+from augerino.report.markup import escape, short, tag
+from augerino.report.scale import nice_ticks, scale_of
+from tests.report.runs import coordinate, make_run, result
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\" onmouseover='alert(1)' x=\"",
+    "{{body}} {{script}} &amp; &lt;",
+    "]]><!-- --><style>*{display:none}</style>",
+    "\u202egnp.tac שלום مرحبا",
+    "🦊 ünï cödé",
+    "x" * 300,
+    "a\x00b\x1bc\ud800d",
+]
+
+
+STRANGE = [None, True, -1, 0, 2, 1e300, -1e-300, 10**400, float("nan"), float("inf"), "", "x", [], {}, [None], [[1]], {"x": 1}]
+
+
+class Page(HTMLParser):
+    """The elements of a page in order, with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    return make_run(tmp_path_factory.mktemp("runs") / "sprites")
+
+
+def changed(run: Path, to: Path, **sections) -> Path:
+    """The same run with other sections in its result, without its pictures."""
+    to.mkdir(parents=True)
+    for name in ("config.json", "history.json", "policy.json"):
+        (to / name).write_bytes((run / name).read_bytes())
+    (to / "result.json").write_text(json.dumps(result(**sections)))
+    return to
+
+
+def page_of(*runs: Path) -> Page:
+    return Page(render([read_run(run) for run in runs]))
+
+
+class TestContent:
+    def test_the_answers_come_first_and_everything_is_there(self, run):
+        page = page_of(run)
+        headings = [i for i, (name, _) in enumerate(page.tags) if name in ("h1", "h2")]
+        assert len(headings) == 1 + 10
+        order = ["What was found", "Does it help?", "Examples on the move", "Evidence", "From start to learned", "Training"]
+        order += ["Along an orbit", "By class", "Seeds", "How it was made"]
+        places = [page.text.index(title) for title in order]
+        assert places == sorted(places)
+        for words in ("Invariant up to ±45.0°", "Not decided", "None found", "All the way", "98.1 %", "sha256:3f1c8a02b95d"):
+            assert words in page.text
+        for words in (
+            "augerino learn pictures/sprites --epochs 40",
+            "A fifth of the items",
+            "seed",
+            "2.13.0",
+            "robot upside down",
+        ):
+            assert words in page.text
+
+    def test_headings_never_skip_a_level(self, run, tmp_path):
+        for page in (page_of(run), page_of(run, changed(run, tmp_path / "other"))):
+            levels = [int(name[1]) for name, _ in page.tags if re.fullmatch("h[1-6]", name)]
+            assert levels[0] == 1 and levels.count(1) == 1
+            assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+    def test_every_drawing_says_what_it_shows(self, run):
+        page = page_of(run)
+        drawings = [attributes for name, attributes in page.tags if name == "svg"]
+        assert all(a.get("aria-label") if a.get("role") == "img" else a.get("aria-hidden") == "true" for a in drawings)
+        assert all(attributes["alt"] for name, attributes in page.tags if name == "img")
+
+    def test_each_section_may_be_missing(self, run, tmp_path):
+        whole = page_of(run).text
+        for i, section in enumerate(result()):
+            if section not in ("version", "coordinates"):
+                text = page_of(changed(run, tmp_path / str(i), **{section: None})).text
+                assert "What was found" in text and len(text) < len(whole)
+
+    def test_a_run_of_nothing_but_coordinates_has_a_page(self, tmp_path):
+        (tmp_path / "result.json").write_text(json.dumps({"version": 2, "coordinates": [{"name": "rotate"}]}))
+        assert "rotate" in page_of(tmp_path).text
+
+    def test_many_classes_are_folded_and_the_worst_come_first(self, run, tmp_path):
+        rows = [{"class": f"class {i}", "items": 3, "accuracy": {"learned": abs(i - 500) / 500}} for i in range(1000)]
+        page = page_of(changed(run, tmp_path / "many", per_class=rows, class_names=[row["class"] for row in rows]))
+        assert "All 1000 classes" in page.text and page.text.index("class 500 3") < page.text.index("class 0 3")
+        assert ("details", {}) in page.tags
+
+    def test_orbits_of_many_classes_keep_the_true_one(self, run, tmp_path):
+        outputs = [[(i + 1) / 100 for i in range(40)] for _ in range(5)]
+        orbits = [{"title": "one", "coordinate": "rotate", "values": [-2, -1, 0, 1, 2], "outputs": outputs, "truth": 0}]
+        text = page_of(
+            changed(run, tmp_path / "o", orbits=orbits, class_names=[f"name {i}" for i in range(40)], per_class=None)
+        ).text
+        assert "name 0 name 35 name 36 name 37 name 38 name 39" in text and "34 more outputs" in text
+
+    def test_a_first_version_result_is_shown_as_far_as_it_goes(self, run, tmp_path):
+        old = {
+            "bounds": {"rotate": 0.8},
+            "start": {"rotate": 0.3},
+            "true": {"rotate": 0.785},
+            "verdicts": ["rotate: yes, ±45.8°"],
+            "metrics": {"test_loss": 0.1, "test_accuracy": 0.97, "test_items": 40, "copies": 4},
+            "orbits": {"robot": {"coordinate": "rotate", "values": [-1.0, 0.0, 1.0], "outputs": [[0.1, 0.9]] * 3}},
+        }
+        (tmp_path / "result.json").write_text(json.dumps(old))
+        text = page_of(tmp_path).text
+        assert "Yes, ±45.8°" in text and "97.0 %" in text and "robot, along rotate" in text
+
+    def test_a_distribution_of_any_kind_is_drawn(self, tmp_path):
+        settings = [
+            ("Uniform", {"bound": [0.5]}),
+            ("Interval", {"low": [-0.1], "high": [0.4]}),
+            ("Gaussian", {"loc": [0.1], "scale_tril": [[0.2]]}),
+            ("Bernoulli", {"probability": [0.4]}),
+        ]
+        product = {"kind": "Product", "settings": {"distributions": [{"kind": k, "settings": s} for k, s in settings]}}
+        (tmp_path / "policy.json").write_text(json.dumps({"distribution": product}))
+        rows = [coordinate(kind, discrete=kind == "Bernoulli") for kind, _ in settings]
+        (tmp_path / "result.json").write_text(json.dumps({"version": 2, "coordinates": rows}))
+        found = read_run(tmp_path)
+        assert [c.shape.kind for c in found.coordinates] == ["uniform", "uniform", "normal", "flip"]
+        assert render([found]).count('aria-label="Distribution of') == 3
+
+
+class TestComparison:
+    def test_runs_stand_side_by_side_and_each_has_its_own_part(self, run, tmp_path):
+        other = changed(
+            run, tmp_path / "other", coordinates=[coordinate("rotate", learned_text="±44.0°"), coordinate("shear")], seed=7
+        )
+        page = page_of(run, other)
+        assert "2 runs compared" in page.text and "not learned" in page.text and "±44.0°" in page.text
+        targets = [a["href"][1:] for name, a in page.tags if name == "a"]
+        assert targets == [a["id"] for name, a in page.tags if name == "article"] and len(targets) == 2
+        columns = [name for name, _ in page.tags[: [n for n, _ in page.tags].index("tbody")] if name == "th"]
+        assert len(columns) == 3
+
+    def test_folders_of_the_same_name_are_told_apart(self, run, tmp_path):
+        twin = changed(run, tmp_path / "sprites")
+        out = write_report([run, twin], tmp_path / "both.html")
+        text = Page(out.read_text()).text
+        assert str(run) in text and str(twin) in text
+
+
+class TestSafety:
+    @pytest.mark.parametrize("name", HOSTILE)
+    def test_a_name_never_changes_the_structure_of_the_page(self, run, tmp_path, name):
+        def sections(word):
+            row = {"class": word, "items": 2, "accuracy": {word: 0.5}}
+            return {
+                "class_names": [word, "b", "c", "d"],
+                "coordinates": [coordinate(word, transform=word, unit=word, start_text=word, learned_text=word, sentence=word)],
+                "models": [{"name": word, "accuracy": 0.5, "loss": 0.1, "low": 0.4, "high": 0.6, "items": 4, "copies": 1}],
+                "per_class": [row, row],
+                "orbits": [{"title": word, "coordinate": word, "values": [0, 1], "outputs": [[0.1], [0.2]], "truth": 0}],
+                "data": {"path": word, "fingerprint": word, "notes": [word], "shape": [word]},
+                "command": word,
+                "recipe": {word: word},
+                "versions": {word: word},
+                "seeds": [{"seed": word, "learned": {word: 0.1}, "accuracy": 0.5}],
+                "date": word,
+            }
+
+        plain, hostile = (
+            page_of(changed(run, tmp_path / folder, **sections(word)), run)
+            for folder, word in (("plain", "word"), ("hostile", name))
+        )
+        skeleton = [(name, sorted(attributes)) for name, attributes in plain.tags]
+        assert [(name, sorted(attributes)) for name, attributes in hostile.tags] == skeleton
+        shown = re.sub("[\x00-\x08\x0b-\x1f\ud800-\udfff]", "\ufffd", " ".join(name.split()) if "\x00" not in name else name)
+        assert hostile.text.count(shown) > 8
+
+    def test_names_in_the_gallery_are_escaped(self, tmp_path):
+        folder = make_run(tmp_path / "run")
+        file = folder / "gallery" / "gallery.json"
+        data = json.loads(file.read_text())
+        data["class_names"] = [HOSTILE[1]] * 4
+        data["coordinates"][0] |= {"name": HOSTILE[0], "texts": [HOSTILE[0]] * 13}
+        file.write_text(json.dumps(data))
+        page = page_of(folder)
+        assert [name for name, _ in page.tags].count("script") == 1
+        assert not [key for _, attributes in page.tags for key in attributes if key.startswith("on")]
+
+    def test_only_its_own_style_and_script_may_run_and_nothing_is_loaded(self, run):
+        text = render([read_run(run)])
+        page = Page(text)
+        (policy,) = [a["content"] for name, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
+        for element in ("style", "script"):
+            (content,) = re.findall(f"<{element}>(.*?)</{element}>", text, re.DOTALL)
+            digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+            assert f"'sha256-{digest}'" in policy
+        assert not [a for _, a in page.tags if "style" in a]
+        assert all(a["src"].startswith("data:image/png;base64,") for _, a in page.tags if "src" in a)
+        assert not re.search(r"https?://|url\(|@import", text.replace("http-equiv", ""))
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(data=st.data())
+    def test_whatever_the_files_hold_there_is_a_page_or_one_sentence(self, tmp_path, data):
+        folder = tmp_path / "run"
+        if not folder.exists():
+            make_run(folder)
+        file = folder / data.draw(
+            st.sampled_from(["result.json", "result.json", "history.json", "policy.json", "gallery/gallery.json"])
+        )
+        before = file.read_bytes()
+        whole = json.loads(before)
+        for _ in range(data.draw(st.integers(1, 3))):
+            place = whole
+            while True:  # down to some depth, and there something else
+                keys = sorted(place) if isinstance(place, dict) else range(len(place))
+                key = data.draw(st.sampled_from(keys))
+                if not (isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans())):
+                    break
+                place = place[key]
+            place[key] = copy.deepcopy(data.draw(st.sampled_from(STRANGE)))
+        file.write_text(json.dumps(whole))
+        try:
+            text = render([read_run(folder), read_run(folder)])
+        except InputError:
+            return
+        finally:
+            file.write_bytes(before)
+        shown = re.sub(r"<(style|script)>.*?</(style|script)>|base64,[^\"]*", "", text, flags=re.DOTALL)
+        assert not re.search(r"\b(nan|NaN|inf|Infinity)\b|>None<", shown)
+
+    def test_colours_of_text_are_legible_in_light_and_dark(self):
+        style = (Path(augerino.__file__).parent / "report" / "page.css").read_text()
+        for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]:
+            colors = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+            for name in ("ink", "soft", "learned", "good", "bad", "symmetry", "full", "none", "undecided", "true"):
+                assert contrast(colors[name], colors["paper"]) >= 4.5, name
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio that WCAG asks to be at least 4.5 for text."""
+
+    def luminance(color):
+        parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+class TestPieces:
+    def test_markup_escapes_all_but_markup(self):
+        assert tag("p", tag("b", "<"), ["&", None], title='"') == '<p title="&quot;"><b>&lt;</b>&amp;</p>'
+        assert tag("input", disabled=True, value=None) == "<input disabled>"
+        escape("\ud800\x07").encode()
+        assert short("a  b\nc") == "a b c"
+
+    @given(
+        st.floats(-1e9, 1e9),
+        st.floats(1e-9, 1e9),
+        st.sampled_from(["rad", "log-factor", "half-images", "of full intensity", "", "dB"]),
+    )
+    def test_ticks_are_few_and_within(self, low, span, unit):
+        high = low + span
+        room = 1e-6 * max(abs(low), abs(high))
+        assert all(low - room <= tick <= high + room for tick in nice_ticks(low, high)) and len(nice_ticks(low, high)) <= 6
+        ticks = scale_of(unit).ticks(low, high)
+        assert len(ticks) <= 6 and all(scale_of(unit).text(tick) for tick in ticks)
