@@ -130,7 +130,7 @@ class _Training:
     def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:
         if not (logged and self.settings["tensorboard"]):
             return show
-        from augerino.tensorboard import tensorboard
+        from augerino.event_log import tensorboard
 
         log = tensorboard(self.folder.path / "tensorboard")
 
