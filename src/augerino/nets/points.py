@@ -24,6 +24,7 @@ class SmallPointNet(nn.Module):
 
     def __init__(self, outputs: int, width: int = 16, features: int = 0) -> None:
         super().__init__()
+        self._settings = {"outputs": outputs, "width": width, "features": features}
         layers: list[nn.Module] = []
         for before, after in itertools.pairwise([3 + features, width, 2 * width, 4 * width]):
             layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU(inplace=True)]
@@ -33,6 +34,10 @@ class SmallPointNet(nn.Module):
             nn.Linear(4 * width, outputs),
         )
         self.features = features
+
+    def settings(self) -> dict[str, int]:
+        """The constructor's arguments."""
+        return dict(self._settings)
 
     def forward(self, x: Tensor | Mapping[str, Tensor]) -> Tensor:
         cloud = {"positions": x} if isinstance(x, Tensor) else x

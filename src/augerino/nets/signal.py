@@ -19,6 +19,7 @@ class SmallSignalNet(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 16) -> None:
         super().__init__()
+        self._settings = {"channels": channels, "outputs": outputs, "width": width}
         layers: list[nn.Module] = []
         widths = [channels, width, 2 * width, 4 * width, 4 * width]
         for before, after in itertools.pairwise(widths):
@@ -26,6 +27,10 @@ class SmallSignalNet(nn.Module):
             layers += [nn.MaxPool1d(4, ceil_mode=True)]
         self.features = nn.Sequential(*layers[:-1])
         self.head = nn.Linear(widths[-1], outputs)
+
+    def settings(self) -> dict[str, int]:
+        """The constructor's arguments."""
+        return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.head(self.features(x).mean(dim=2))

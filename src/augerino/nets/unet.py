@@ -31,11 +31,16 @@ class SmallUNet(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 16) -> None:
         super().__init__()
+        self._settings = {"channels": channels, "outputs": outputs, "width": width}
         widths = [width, 2 * width, 4 * width, 8 * width]
         self.down = nn.ModuleList(_block(before, after) for before, after in itertools.pairwise([channels, *widths]))
         pairs = itertools.pairwise(reversed(widths))
         self.up = nn.ModuleList(_block(below + beside, beside) for below, beside in pairs)
         self.head = nn.Conv2d(width, outputs, 1)
+
+    def settings(self) -> dict[str, int]:
+        """The constructor's arguments."""
+        return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
         scales = [self.down[0](x)]
