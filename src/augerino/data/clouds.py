@@ -8,6 +8,8 @@ taken alone:
 - **rotate_y**: tilting it up or down by up to pi/2 keeps every label right: the head stays in its half of space.
 - **rotate_x**: free, all the way round: the x of a head does not change, and the figure is round.
 - **scale, translations, squeezes**: no label is ever contradicted, so there is no exact extent.
+
+Learned together, the three rotations describe a joint set: turned far about x, a tilt about y becomes a turn about z.
 """
 
 import math

@@ -1,14 +1,21 @@
 """Embedded signals with a known answer: a pulse early or late, as loud as it likes.
 
 A pulse of one of two shapes stands around one of two places, `place` before or after the middle of the signal (in halves of
-the signal, the unit of `TimeShift`), off by a random amount within ±extent. The label says which shape and which place. So:
+the signal, the unit of `TimeShift`), off by a random amount within ±extent. The label says which shape and which place. So, each
+coordinate taken alone:
 
 - **time_shift**: moving a signal further by up to place - extent keeps every label right, and not a sample more: the
   pulses of one place would reach the middle and meet those of the other. This extent is exact.
-- **gain**: loudness is drawn from a range of ±20 dB and no label depends on it: free, up to the limit of `Gain`.
+- **gain**: loudness varies by a factor of two either way, and no label depends on it: free, up to the limit of `Gain`.
 - **time_scale**: stretching moves a pulse away from the middle and never across it, so no label is ever contradicted; what
-  ends it is that pulses leave the frame (above log(1 / (place + extent))) or melt to less than a sample. No exact extent.
-- **noise**: the signals hold a little noise, a hundredth of the pulse; how much more the shapes bear has no exact answer.
+  ends it is that pulses leave the frame or melt to less than a sample. No exact extent.
+- **noise**: how much the shapes bear has no exact answer.
+
+There is silence around a pulse and no noise: zeros that come in behind moving noise would tell how far a signal was moved, and a
+network that reads this tells the places apart at any shift. For the same reason add `NoiseLevel` after `TimeShift`, not before.
+
+Shift and stretch share the room up to the end of the signal: learned together, their bounds describe a joint set, about
+(place + extent + shift) e^stretch = 1, and the shift ends below its own extent. Gain and noise leave it alone.
 """
 
 import math
@@ -18,13 +25,13 @@ import torch
 from torch import Tensor
 
 from augerino.errors import InputError
+from augerino.transforms import Gain
 
 SHAPES = ("bump", "wave")
 CLASS_NAMES = tuple(f"{shape} {place}" for shape in SHAPES for place in ("early", "late"))
 
-LOUDNESS = math.log(10)  # the range of gains, as a logarithm of a factor: ±20 dB, the limit of `Gain`
+LOUDNESS = math.log(2)  # loudness varies within this log-factor
 _WIDTH = 0.04  # one standard deviation of a pulse, in halves of the signal
-_NOISE = 0.01  # of a pulse's height
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,5 @@ def signals(n: int = 2000, *, seed: int = 0, place: float = 0.45, extent: float 
     centers = (2 * torch.rand(n, generator=generator) - 1) * extent + place * (2.0 * (y % 2) - 1)
     gain = ((2 * torch.rand(n, 1, generator=generator) - 1) * LOUDNESS).exp()
     time = (torch.arange(samples) * 2 + 1) / samples - 1
-    clean = pulses((y // 2)[:, None], time - centers[:, None])
-    x = gain * (clean + _NOISE * torch.randn(n, samples, generator=generator))
-    return Signals(x[:, None], y, centers, CLASS_NAMES, {"time_shift": place - extent, "gain": LOUDNESS})
+    x = gain * pulses((y // 2)[:, None], time - centers[:, None])
+    return Signals(x[:, None], y, centers, CLASS_NAMES, {"time_shift": place - extent, "gain": Gain.limits[0]})
