@@ -15,7 +15,8 @@ There is silence around a pulse and no noise: zeros that come in behind moving n
 network that reads this tells the places apart at any shift. For the same reason add `NoiseLevel` after `TimeShift`, not before.
 
 Shift and stretch share the room up to the end of the signal: learned together, their bounds describe a joint set, about
-(place + extent + shift) e^stretch = 1, and the shift ends below its own extent. Gain and noise leave it alone.
+(place + extent + shift) e^stretch = 1, and the shift ends below its own extent. With three or four
+coordinates learned at once it ended lower still; `true` speaks of the shift alone.
 """
 
 import math
