@@ -207,14 +207,13 @@ def _fine_pixels(image: "Image", form: Form) -> np.ndarray:
     """Grey values of 16 bits or floats, as floats in [0, 1], (H, W, 1)."""
     from PIL import Image
 
-    values = np.asarray(image)
-    if image.mode != "F":
-        values = values.astype(np.float64) / 65535
-    if not (np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1):
+    values: Any = np.asarray(image)
+    highest = 1 if image.mode == "F" else 65535
+    if not (values.min() >= 0 and values.max() <= highest):  # also where one is NaN
         raise ValueError("its values lie outside 0 to 65535 (or, as floats, outside 0 to 1)")
     if not form.fine:
         raise ValueError("its pixels are not of the kind its header said")
-    values = values.astype(np.float32)
+    values = values.astype(np.float32) / np.float32(highest)
     if form.resize:
         values = np.asarray(_resized(Image.fromarray(values), form)).clip(0, 1)
     return values[:, :, None]
