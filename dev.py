@@ -67,6 +67,13 @@ def slow(*options: str) -> None:
     run(set_up(), "-m", "pytest", "-m", "slow", *options)
 
 
+def extras(*options: str) -> None:
+    """Run the tests that need other libraries (kornia, torchvision, lightning, ...), in an environment of their own."""
+    print("Setting up .venv-extras ...", flush=True)
+    python = make_environment(HERE / ".venv-extras", "-e", ".[dev,all]")
+    run(python, "-m", "pytest", "-m", "extras and not slow", "-n", str(os.cpu_count() or 1), *options, OMP_NUM_THREADS="1")
+
+
 def coverage(*options: str) -> None:
     """Run the tests and print what they cover."""
     test("--cov=augerino", "--cov-report=term-missing:skip-covered", *options)
@@ -88,11 +95,12 @@ def wheel() -> None:
 
 
 def clean() -> None:
-    """Remove the environment."""
-    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+    """Remove the environments."""
+    for folder in (ENVIRONMENT, HERE / ".venv-extras"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {command.__name__: command for command in (demo, test, slow, coverage, wheel, clean)}
+COMMANDS = {command.__name__: command for command in (demo, test, slow, extras, coverage, wheel, clean)}
 
 
 def main() -> None:

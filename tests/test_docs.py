@@ -6,25 +6,27 @@ import importlib
 import io
 import pkgutil
 import re
+import warnings
 from pathlib import Path
 
 import pytest
 
 import augerino
+from tests.conftest import need
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- needs: ([\w, ]+) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 NUMBER = re.compile(r"\d+\.\d+")
 
 
-def examples(page: Path) -> list[tuple[str, str | None]]:
-    """Python blocks, each with the text block behind it as what it prints."""
+def examples(page: Path, needing: bool = False) -> list[tuple[str, str | None, list[str]]]:
+    """Python blocks, each with the text block behind it as what it prints, and the packages that a comment above it names."""
     blocks = BLOCK.findall(page.read_text())
     return [
-        (code, blocks[i + 1][1] if i + 1 < len(blocks) and blocks[i + 1][0] == "text" else None)
-        for i, (language, code) in enumerate(blocks)
-        if language == "python"
+        (code, blocks[i + 1][2] if i + 1 < len(blocks) and blocks[i + 1][1] == "text" else None, needs.split(", "))
+        for i, (needs, language, code) in enumerate(blocks)
+        if language == "python" and bool(needs) == needing
     ]
 
 
@@ -35,16 +37,38 @@ def assert_alike(printed: str, promised: str) -> None:
         assert float(got) == pytest.approx(float(said), rel=0.1)
 
 
+def run_examples(blocks, name: str, namespace: dict) -> None:
+    for code, promised, _ in blocks:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, name, "exec"), namespace)
+        if promised is not None:
+            assert_alike(out.getvalue(), promised)
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
 def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    namespace: dict = {}
-    for code, promised in examples(page):
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            exec(compile(code, page.name, "exec"), namespace)
-        if promised is not None:
-            assert_alike(out.getvalue(), promised)
+    run_examples(examples(page), page.name, {})
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        pytest.param(page, example, id=f"{page.name} {' '.join(example[2])}")
+        for page in PAGES
+        for example in examples(page, needing=True)
+    ],
+)
+def test_examples_that_need_an_extra_run_behind_those_that_do_not(page, example, tmp_path, monkeypatch):
+    need(*example[2])
+    monkeypatch.chdir(tmp_path)
+    namespace: dict = {"__name__": "example"}
+    run_examples(examples(page), page.name, namespace)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # theirs
+        run_examples([example], page.name, namespace)
 
 
 def modules():
@@ -54,7 +78,13 @@ def modules():
 
 @pytest.mark.parametrize("name", modules())
 def test_docstring_examples(name):
-    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        if (error.name or "augerino").startswith("augerino"):
+            raise
+        pytest.skip(f"needs {error.name}")
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.failed == 0
 
 
@@ -66,11 +96,17 @@ def test_links_lead_somewhere(page):
 
 
 def test_the_extensions_in_the_docs_are_short():
-    for code, _ in examples(ROOT / "docs" / "extending.md"):
+    for code, _, _ in examples(ROOT / "docs" / "extending.md"):
         lines = [
             line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from", "ag.testing", "print"))
         ]
         assert len(lines) <= 15
+
+
+def test_the_trainers_in_the_docs_are_short():
+    page = ROOT / "docs" / "trainers.md"
+    for code, _, _ in [*examples(page), *examples(page, needing=True)]:
+        assert len(code.splitlines()) <= 40
 
 
 def test_the_results_page_says_what_the_files_say():

@@ -76,10 +76,13 @@ def _model_folder(source: Path) -> Path:
     raise InputError(f"{source} holds no saved model, which ONNX needs: name a run folder with model/ in it.")
 
 
-def _shape(folder: Path, given: tuple[int, ...] | None) -> tuple[int, ...]:
+def _shape(folder: Path, given: str | None) -> tuple[int, ...]:
     """The shape of one input: the one given, or the one that the saved model tells."""
-    told = pretrained.load(folder).config.get("input") if given is None else {"shape": list(given)}
-    shape = told.get("shape") if isinstance(told, dict) else None
+    if given is None:
+        told = pretrained.load(folder).config.get("input")
+        shape = told.get("shape") if isinstance(told, dict) else None
+    else:
+        shape = [int(side) if side.strip().isdecimal() else 0 for side in given.split(",")]
     if not isinstance(shape, list) or not shape or not all(isinstance(side, int) and 0 < side <= 65536 for side in shape):
         wrong = "The saved model does not tell the shape of its inputs" if given is None else f"--shape {given} is no shape"
         raise InputError(f"{wrong}: say it, as in --shape 3,32,32.")

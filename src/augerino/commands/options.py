@@ -14,13 +14,6 @@ _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
     is_instance=lambda value: isinstance(value, tuple),
     str_from_instance=lambda value: [",".join(value)],
 )
-_COUNTS = tyro.constructors.PrimitiveConstructorSpec[tuple[int, ...]](
-    nargs=1,
-    metavar="C,H,W",
-    instance_from_str=lambda words: tuple(int(word) for word in words[0].split(",")),
-    is_instance=lambda value: isinstance(value, tuple),
-    str_from_instance=lambda value: [",".join(map(str, value))],
-)
 
 
 _PATH = tyro.conf.arg(metavar="DIR", help_behavior_hint="")
@@ -85,7 +78,7 @@ class ExportOptions:
     """file to write; by default learned_LIBRARY.py, learned.onnx or learned_policy.json, here"""
     nodes: int = 16
     """onnx: over how many elements the model is averaged"""
-    shape: Annotated[tuple[int, ...] | None, _COUNTS] = None
+    shape: Annotated[str | None, tyro.conf.arg(metavar="C,H,W", help_behavior_hint="")] = None
     """onnx: shape of one input, as in 3,32,32, where the saved model does not tell it"""
 
 
