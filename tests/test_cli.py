@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,15 +17,16 @@ from augerino import checkpoint
 from augerino.cli import main
 from augerino.commands import learn as learn_command
 
-QUICK = ["--epochs", "2", "--coordinates", "rotate,scale"]
+QUICK = ["--epochs", "2", "--coordinates", "rotate,scale", "--no-baseline"]
 FIGURES = {"ranges.png", "distributions.png", "bounds.png", "gallery.png", "orbit.png"}
 
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(learn_command, "TRAIN_ITEMS", 128)
-    monkeypatch.setattr(learn_command, "TEST_ITEMS", 40)
+    monkeypatch.setattr("augerino.commands.data.TRAIN_ITEMS", 128)
+    monkeypatch.setattr("augerino.commands.data.TEST_ITEMS", 40)
+    monkeypatch.setattr("augerino.commands.outcome.EVIDENCE_ITEMS", 20)
 
 
 def run(*words: str, **options) -> subprocess.CompletedProcess:
@@ -33,23 +35,45 @@ def run(*words: str, **options) -> subprocess.CompletedProcess:
 
 class TestLearn:
     def test_it_answers_and_writes_a_run_folder(self, capsys):
-        assert main(["learn", "sprites", *QUICK, "--out", "run", "--seed", "3", "--start", "0.2"]) == 0
+        words = ["learn", "sprites", *QUICK, "--baseline", "--out", "run", "--seed", "3", "--start", "0.2"]
+        assert main(words) == 0
         shown = capsys.readouterr().out
-        assert "rotate: yes, ±" in shown and "true extent ±45.0°" in shown and "Test accuracy" in shown
+        assert "rotate: " in shown and "true extent ±45.0°" in shown and "no augmentation" in shown and "report.html" in shown
 
         folder = Path("run")
         assert {p.name for p in (folder / "figures").iterdir()} == FIGURES
         assert all((folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in FIGURES)
         result = json.loads((folder / "result.json").read_text())
-        assert result["bounds"].keys() == {"rotate", "scale"} and result["seed"] == 3
-        assert result["start"] == {"rotate": pytest.approx(0.2), "scale": pytest.approx(0.2)}
-        assert result["metrics"]["test_items"] == 40 and result["seconds"] > 0
+        assert [c["name"] for c in result["coordinates"]] == ["rotate", "scale"] and result["seed"] == 3
+        assert [c["start"] for c in result["coordinates"]] == pytest.approx([0.2, 0.2])
+        assert [m["name"] for m in result["models"]] == ["no augmentation", "learned, 1 copy", "learned, 4 copies"]
+        assert all(m["items"] == 40 and m["low"] <= m["accuracy"] <= m["high"] for m in result["models"])
+        assert sum(row["items"] for row in result["per_class"]) == 40
+        assert {curve["coordinate"] for curve in result["orbits"]} == {"rotate", "scale"}
+        assert result["coordinates"][0]["evidence"]["profile"]["loss"][0] == 0 and result["seconds"] > 0
+        assert result["command"] == shlex.join(["augerino", *words])
         policy = ag.Policy.load(folder / "policy.json").augmentation()
         assert policy.bounds() == pytest.approx(result["bounds"])
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
         assert history.epochs[-1].spread == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
-        assert (folder / "checkpoint.safetensors").exists()
+        assert (folder / "checkpoint.safetensors").exists() and (folder / "baseline.safetensors").exists()
+        assert "Symmetries of" in (folder / "report.html").read_text()
+        model = ag.InvariantModel.from_pretrained(folder / "model")
+        assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
+
+    def test_several_seeds_show_their_spread(self, capsys):
+        assert main(["learn", *QUICK, "--epochs", "1", "--seeds", "2", "--out", "run"]) == 0
+        assert "rotate over 2 seeds: ±" in capsys.readouterr().out
+        seeds = json.loads(Path("run/result.json").read_text())["seeds"]
+        assert [entry["seed"] for entry in seeds] == [0, 1] and seeds[0]["learned"] != seeds[1]["learned"]
+
+    @pytest.mark.parametrize("name", ["signals", "clouds"])
+    def test_signals_and_clouds_are_embedded_too(self, capsys, name):
+        assert main(["learn", name, "--epochs", "1", "--no-baseline", "--out", "run"]) == 0
+        result = json.loads(Path("run/result.json").read_text())
+        assert result["kind"] == {"signals": "signals", "clouds": "points"}[name]
+        assert any(c["true"] is not None for c in result["coordinates"])
 
     def test_without_a_name_it_learns_the_sprites_into_a_new_folder(self, capsys):
         assert main(["learn", *QUICK]) == 0
@@ -59,8 +83,8 @@ class TestLearn:
 
     def test_folders_may_have_any_name(self, capsys):
         for out in ("a[/b]", "run[old]", "ünï cödé"):
-            assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--out", out]) == 0
-            assert f"Run folder: {out}" in capsys.readouterr().out
+            assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--no-baseline", "--out", out]) == 0
+            assert f"Report: {out}/report.html" in capsys.readouterr().out
 
     def test_a_seed_repeats(self, capsys):
         for out in ("a", "b"):
@@ -69,15 +93,14 @@ class TestLearn:
         a, b, c = (json.loads(Path(out, "result.json").read_text())["bounds"] for out in "abc")
         assert a == b and a != c
 
-    def test_without_rotation_there_is_nothing_to_turn(self, capsys):
-        assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--out", "run"]) == 0
-        assert not Path("run/figures/orbit.png").exists()
+    def test_a_true_extent_is_told_only_of_what_was_learned(self, capsys):
+        assert main(["learn", "--epochs", "1", "--coordinates", "scale", "--no-baseline", "--out", "run"]) == 0
         assert "true extent" not in capsys.readouterr().out
 
 
 class TestResume:
     def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
-        monkeypatch.setattr(learn_command, "TRAIN_ITEMS", 64)
+        monkeypatch.setattr("augerino.commands.data.TRAIN_ITEMS", 64)
         options = ["--epochs", "4", "--coordinates", "rotate"]
         assert main(["learn", *options, "--out", "whole"]) == 0
         learn = learn_command.learn
@@ -131,18 +154,22 @@ class TestWrongInput:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["mnist"], "There is no data 'mnist'"),
-            (["--epochs", "0"], "epochs must be at least 1, but got 0"),
-            (["--epochs", "-2"], "epochs must be at least 1, but got -2"),
+            (["mnist"], "There is no data at 'mnist'"),
+            (["--size", "8"], "--size is for data of your own"),
+            (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
+            (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
+            (["--transforms", "colour"], "There is no group of transforms 'colour'"),
+            (["--seeds", "0"], "seeds must be at least 1"),
+            (["--epochs", "0"], "epochs must be a whole number of at least 1, but got 0"),
+            (["--epochs", "-2"], "epochs must be a whole number of at least 1, but got -2"),
             (["--copies", "0"], "copies must be at least 1, but got 0"),
             (["--batch-size", "-1"], "batch_size must be at least 1, but got -1"),
             (["--start", "0"], "start must be a number above 0"),
             (["--start", "nan"], "start must be a number above 0"),
             (["--weight", "-0.1"], "weight must be a number of at least 0"),
             (["--seed", "-1"], "seed must lie between 0"),
-            (["--coordinates", "rotate,scael"], "Affine2d has no coordinate 'scael'. Did you mean 'scale'?"),
+            (["--coordinates", "rotate,scael"], "images has no coordinate 'scael'. Did you mean 'scale'?"),
             (["--coordinates", "rotate,rotate"], "'rotate' twice"),
-            (["--coordinates", ","], "name at least one"),
             (["--device", "gpu"], "The device 'gpu' cannot be used here"),
             (["--device", "meta"], "The device 'meta' cannot be used here"),
             (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
@@ -203,7 +230,7 @@ class TestWrongInput:
 
     def test_a_loss_that_is_no_number_exits_with_one(self, capsys, monkeypatch):
         losses = {"classification": (lambda *_: torch.tensor(float("nan")), ag.mean_log_prob)}
-        monkeypatch.setattr("augerino.learning._LOSSES", losses)
+        monkeypatch.setattr("augerino.defaults._LOSSES", losses)
         assert main(["learn", *QUICK, "--out", "run"]) == 1
         assert "the loss became nan" in capsys.readouterr().err
 
@@ -223,8 +250,10 @@ class TestAsAProcess:
             assert f"--{name.replace('_', '-')}" in shown
 
     def test_a_terminal_without_unicode_gets_its_answer(self):
-        done = run("learn", "--epochs", "1", "--coordinates", "scale", env={**os.environ, "PYTHONIOENCODING": "ascii"})
-        assert done.returncode == 0 and "scale: yes" in done.stdout
+        done = run(
+            "learn", "--epochs", "1", "--coordinates", "scale", "--no-baseline", env={**os.environ, "PYTHONIOENCODING": "ascii"}
+        )
+        assert done.returncode == 0 and "scale: " in done.stdout
 
     def test_wrong_input_shows_no_traceback(self):
         done = run("learn", "--coordinates", "spin")

@@ -15,6 +15,7 @@ from augerino import diagnostics, models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import arrays
 from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
+from augerino.data.streams import StreamLoader
 from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
 from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
@@ -215,7 +216,7 @@ def _loader(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0) -> t
         if count == 0:
             raise InputError("The dataset is empty.")
         lone = shuffle and batch_size < count and count % batch_size == 1  # batch norm cannot train on one
-        data = DataLoader(data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=lone)
+        data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=lone)
     elif isinstance(data, Dataset):
         data = DataLoader(data, batch_size, num_workers=workers)
     if not isinstance(data, DataLoader):

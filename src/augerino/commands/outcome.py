@@ -5,6 +5,7 @@ import datetime
 import math
 import platform
 import shlex
+import shutil
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +18,7 @@ from augerino.commands import screen
 from augerino.commands.figures import draw_all
 from augerino.commands.given import Given
 from augerino.data.arrays import Batches, check
+from augerino.data.streams import StreamLoader
 from augerino.diagnostics import Change, Evidence, Findings, Orbit, Score, Verdict, judge_all, orbit, per_class, score
 from augerino.diagnostics.items import Items
 from augerino.gallery import write_gallery
@@ -28,6 +30,7 @@ from augerino.run_folder import RunFolder
 EVIDENCE_ITEMS = 500
 EXAMPLES = 6
 ORBITS = 2  # examples that are followed along each coordinate
+ORBIT_NODES = 16
 MOST_CLASSES = 20  # whose curves an orbit keeps
 
 
@@ -59,6 +62,7 @@ def write_outcome(outcome: Outcome) -> None:
     verdicts = learned.verdicts(true, findings)
     learned.model.cpu()
     _draw(outcome, orbits, examples, true)
+    shutil.rmtree(folder.path / "model", ignore_errors=True)  # half of one, where an earlier try was interrupted
     learned.model.save_pretrained(folder.path / "model")
     result = {
         "version": 2,
@@ -110,7 +114,7 @@ def _test_batches(outcome: Outcome) -> Any:
     if isinstance(test, tuple):
         x, y = test
         return (check(*batch) for batch in Batches(x, y, 256, shuffle=False))
-    loader = torch.utils.data.DataLoader(test, 256, num_workers=outcome.recipe.workers)
+    loader = StreamLoader(test, 256, num_workers=outcome.recipe.workers)
     return (check(*batch) for batch in loader)
 
 
@@ -131,7 +135,7 @@ def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
     if given.task == "segmentation":
         return []
     x, y = _examples(given)
-    found = []
+    found, model = [], outcome.learned.model.with_nodes(ORBIT_NODES)  # fixed, or the curves would flicker
     for i, name in enumerate(augmentation.names):
         reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
         if (augmentation.distribution.support[0][i].item(), augmentation.distribution.support[1][i].item()) == (0.0, 1.0):
@@ -140,7 +144,7 @@ def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
         for e in range(min(ORBITS, len(y))):
             item = tree.map(lambda leaf, e=e: leaf[e].to(outcome.recipe.device), x)  # type: ignore[misc]
             curve = orbit(
-                outcome.learned.model,
+                model,
                 item,
                 augmentation.transform,
                 name,

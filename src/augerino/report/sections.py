@@ -113,9 +113,9 @@ def evidence(run: Run, level: int) -> Markup | None:
         elif join(*said):
             figures.append(tag("figure", tag("figcaption", named(c.name)), *said, class_="small"))
     about = (
-        "How the held-out loss changes when one coordinate alone reaches less or further than learned; 0 is the learned "
-        "extent (shaded), the band a paired 95 % bootstrap interval. Flat up to the shade's edge and rising beyond it is a "
-        "symmetry with an end."
+        "How much the held-out loss rises when every input is moved by exactly that much along one coordinate, both ways; the "
+        "learned extent is shaded, the band a paired 95 % bootstrap interval. Flat in the shade and rising beyond it is a "
+        "symmetry with an end. Switched off and widened are changes against the learned augmentation."
     )
     return section("Evidence", about, grid(figures), level=level)
 

@@ -1,0 +1,110 @@
+"""`augerino learn PATH` on data that a user may have, from files to the answer."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from augerino.cli import main
+
+QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("augerino.commands.outcome.EVIDENCE_ITEMS", 10)
+
+
+def pictures(count=12, side=12, channels=3):
+    return (np.random.default_rng(0).random((count, side, side, channels)) * 255).astype(np.uint8)
+
+
+def result():
+    return json.loads(Path("run/result.json").read_text())
+
+
+def test_a_folder_of_images_by_class(capsys):
+    for name in ("cats", "<b>dogs"):
+        Path("data", name).mkdir(parents=True)
+        for i, pixels in enumerate(pictures()):
+            Image.fromarray(pixels).save(Path("data", name, f"{i}.png"))
+    assert main(["learn", "data", *QUICK]) == 0
+    assert "images 3×12×12, classification, 2 classes" in capsys.readouterr().out
+    assert result()["class_names"] == ["<b>dogs", "cats"] and result()["data"]["fingerprint"].startswith("sha256:")
+    assert "<b>dogs" not in Path("run/report.html").read_text()
+
+
+def test_an_archive_with_a_regression(capsys):
+    np.savez("data.npz", x=pictures(40), y=np.linspace(0, 1, 40))
+    assert main(["learn", "data.npz", *QUICK]) == 0
+    shown = capsys.readouterr().out
+    assert "regression" in shown and "squared error" in shown
+    assert result()["models"][0]["accuracy"] is None and result()["class_names"] == []
+
+
+def test_images_with_masks(capsys):
+    Path("data/images").mkdir(parents=True)
+    Path("data/masks").mkdir()
+    for i, pixels in enumerate(pictures(20)):
+        Image.fromarray(pixels).save(f"data/images/{i}.png")
+        Image.fromarray((pixels[..., 0] > 127).astype(np.uint8)).save(f"data/masks/{i}.png")
+    assert main(["learn", "data", *QUICK, "--transforms", "affine,flip,color"]) == 0
+    assert "segmentation" in capsys.readouterr().out and "pixel accuracy" not in result()
+    assert 0 <= result()["models"][0]["accuracy"] <= 1
+
+
+def test_signals_and_flips_and_padded_clouds(capsys):
+    rng = np.random.default_rng(0)
+    np.savez("signals.npz", x=rng.standard_normal((40, 2, 64)).astype(np.float32), y=np.arange(40) % 2)
+    assert main(["learn", "signals.npz", *QUICK]) == 0
+    assert [c["name"] for c in result()["coordinates"]] == ["time_shift", "time_scale", "gain", "noise"]
+    np.savez("images.npz", x=pictures(40), y=np.arange(40) % 2)
+    assert main(["learn", "images.npz", *QUICK[:-4], "--out", "flips", "--transforms", "flip"]) == 0
+    flips = json.loads(Path("flips/result.json").read_text())["coordinates"]
+    assert all(c["discrete"] for c in flips) and len(flips) == 2
+    np.savez(
+        "clouds.npz",
+        positions=rng.standard_normal((40, 6, 3)).astype(np.float32),
+        num_points=np.full(40, 4),
+        y=np.arange(40) % 2,
+    )
+    assert main(["learn", "clouds.npz", *QUICK[:-4], "--out", "clouds"]) == 0
+
+
+def test_a_folder_read_from_disk_gives_the_same_as_one_in_memory(monkeypatch):
+    for name in ("a", "b"):
+        Path("data", name).mkdir(parents=True)
+        for i, pixels in enumerate(pictures(20)):
+            Image.fromarray(pixels // (1 + (name == "b"))).save(Path("data", name, f"{i}.png"))
+    assert main(["learn", "data", *QUICK]) == 0
+    monkeypatch.setattr("augerino.data.streams.MEMORY", 1)
+    assert main(["learn", "data", *QUICK[:-4], "--batch-size", "16", "--out", "streamed"]) == 0
+    streamed = json.loads(Path("streamed/result.json").read_text())
+    assert streamed["data"]["train_items"] == result()["data"]["train_items"]
+    assert streamed["data"]["fingerprint"] == result()["data"]["fingerprint"]
+
+
+def test_data_that_changed_are_not_resumed(capsys):
+    np.savez("data.npz", x=pictures(40), y=np.arange(40) % 2)
+    assert main(["learn", "data.npz", *QUICK]) == 0
+    Path("run/result.json").unlink()
+    np.savez("data.npz", x=pictures(44), y=np.arange(44) % 2)
+    assert main(["learn", "--resume", "run"]) == 2
+    assert "have changed since" in capsys.readouterr().err
+
+
+def test_wrong_files_leave_no_run_folder(capsys):
+    Path("data/a").mkdir(parents=True)
+    Path("data/b").mkdir()
+    for name in ("a", "b"):
+        for i, pixels in enumerate(pictures(6)):
+            Image.fromarray(pixels).save(f"data/{name}/{i}.png")
+    Path("data/b/3.png").write_bytes(b"not a picture")
+    assert main(["learn", "data", *QUICK]) == 2
+    error = capsys.readouterr().err
+    assert "3.png" in error and error.count("\n") == 1 and not Path("run").exists()
+    assert main(["learn", "data", *QUICK, "--skip-bad"]) == 0
+    assert any("3.png" in note for note in result()["data"]["notes"])
