@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ENVIRONMENT = HERE / ".venv"
+ENVIRONMENT, EXTRAS = HERE / ".venv", HERE / ".venv-extras"
 BIN = "Scripts" if os.name == "nt" else "bin"
 
 
@@ -36,14 +36,14 @@ def make_environment(folder: Path, *what: str) -> Path:
     return python
 
 
-def set_up() -> Path:
-    """Our own environment, made or renewed where the requirements changed."""
+def set_up(folder: Path = ENVIRONMENT, what: str = ".[dev]") -> Path:
+    """An environment of our own, made or renewed where the requirements changed."""
     requirements = (HERE / "pyproject.toml").read_bytes() + (HERE / "constraints.txt").read_bytes()
     digest = hashlib.sha256(requirements).hexdigest()
-    stamp, python = ENVIRONMENT / "requirements.sha256", ENVIRONMENT / BIN / "python"
+    stamp, python = folder / "requirements.sha256", folder / BIN / "python"
     if not (python.exists() and stamp.exists() and stamp.read_text() == digest):
-        print("Setting up .venv (once) ...", flush=True)
-        make_environment(ENVIRONMENT, "-e", ".[dev]")
+        print(f"Setting up {folder.name} (once) ...", flush=True)
+        make_environment(folder, "-e", what)
         stamp.write_text(digest)
     return python
 
@@ -69,8 +69,7 @@ def slow(*options: str) -> None:
 
 def extras(*options: str) -> None:
     """Run the tests that need other libraries (kornia, torchvision, lightning, ...), in an environment of their own."""
-    print("Setting up .venv-extras ...", flush=True)
-    python = make_environment(HERE / ".venv-extras", "-e", ".[dev,all]")
+    python = set_up(EXTRAS, ".[dev,all]")
     run(python, "-m", "pytest", "-m", "extras and not slow", "-n", str(os.cpu_count() or 1), *options, OMP_NUM_THREADS="1")
 
 
@@ -96,7 +95,7 @@ def wheel() -> None:
 
 def clean() -> None:
     """Remove the environments."""
-    for folder in (ENVIRONMENT, HERE / ".venv-extras"):
+    for folder in (ENVIRONMENT, EXTRAS):
         shutil.rmtree(folder, ignore_errors=True)
 
 
