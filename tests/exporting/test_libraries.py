@@ -167,9 +167,9 @@ class TestTorchvision:
         assert transform(picture.expand(4, 3, 12, 20)).shape == (4, 3, 12, 20)
 
     def test_masks_move_with_their_image_and_keep_their_values(self):
+        transform = export("torchvision", ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.0])))
         from torchvision import tv_tensors
 
-        transform = export("torchvision", ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.0])))
         labels = torch.zeros(21, 21, dtype=torch.int64)
         labels[8:13, 14:19] = 7
         image = tv_tensors.Image((labels > 0).float().expand(1, 21, 21))
