@@ -5,8 +5,11 @@ there is one implementation for each library, and a test compares the two.
 """
 
 import ast
-import pprint
+import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from augerino.augmentation import Augmentation
 from augerino.errors import InputError
@@ -42,26 +45,39 @@ def standalone(policy: Policy | Augmentation, library: str, module: str = "learn
         raise InputError(f"A Python file is written for one of {', '.join(LIBRARIES)}, but not for '{library}'.")
     learned = numbers(policy, library)
     augmentation = policy if isinstance(policy, Augmentation) else policy.augmentation()
-    files = ["element.py", *(["tensors.py"] if library != "albumentations" else []), f"{LIBRARIES[library]}.py"]
-    imports: set[str] = set()
-    bodies = []
-    for name in files:
-        found, body = _take_apart((_HERE / name).read_text(encoding="utf-8"))
-        imports |= found
-        bodies.append(body.replace("tensors.apply(", "apply("))
+    names = ["element.py", *(["tensors.py"] if library != "albumentations" else []), f"{LIBRARIES[library]}.py"]
+    sources = [(_HERE / name).read_text(encoding="utf-8") for name in names]
+    bodies = [_below_imports(source).replace("tensors.apply(", "apply(") for source in sources]
     summary = "\n".join(f"{name} {extent}" for name, extent in augmentation.describe().items())
     head = _HEAD.format(library=library, summary=summary, module=module)
-    order = sorted(imports, key=lambda line: (line.startswith("from "), line))
-    numbers_text = pprint.pformat(learned, width=120, sort_dicts=False)
-    tail = f"LEARNED = {numbers_text}\n\naugmentation = LearnedAugmentation(LEARNED)\n"
-    return "\n".join([head, *order, "", "", "\n\n\n".join(bodies), "", "", tail])
+    tail = f"LEARNED = {_written(learned)}\n\naugmentation = LearnedAugmentation(LEARNED)\n"
+    return "\n".join([head, *_imports(sources), "", "\n\n\n".join(bodies), "", "", tail])
 
 
-def _take_apart(source: str) -> tuple[set[str], str]:
-    """The import lines of a module that are not of augerino, and what comes below its imports."""
-    tree = ast.parse(source)
-    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    lines = source.splitlines()
-    ours = [node for node in imports if isinstance(node, ast.ImportFrom) and str(node.module).startswith("augerino")]
-    kept = {ast.get_source_segment(source, node) or "" for node in imports if node not in ours}
-    return kept, "\n".join(lines[max(node.end_lineno or 0 for node in imports) :]).strip("\n")
+def _written(learned: dict[str, list[dict[str, Any]]]) -> str:
+    """The numbers as Python, one transform or distribution a line; JSON of strings, numbers and lists is Python."""
+    groups = [
+        f'    "{key}": [\n' + "".join(f"        {json.dumps(i)},\n" for i in items) + "    ],\n" for key, items in learned.items()
+    ]
+    return "{\n" + "".join(groups) + "}"
+
+
+def _imports(sources: Sequence[str]) -> list[str]:
+    """The import lines of several modules as one block, those of augerino left out, the standard library's first."""
+    plain: set[str] = set()
+    names: dict[str, set[str]] = {}
+    for node in (node for source in sources for node in ast.parse(source).body):
+        if isinstance(node, ast.Import):
+            plain.add(ast.unparse(node))
+        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("augerino"):
+            names.setdefault(str(node.module), set()).update(alias.name for alias in node.names)
+    lines = [*sorted(plain), *(f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names))]
+    groups: tuple[list[str], list[str]] = ([], [])
+    for line in lines:
+        groups[line.split()[1].split(".")[0] not in sys.stdlib_module_names].append(line)
+    return [*groups[0], "", *groups[1], ""]
+
+
+def _below_imports(source: str) -> str:
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(source.splitlines()[max(node.end_lineno or 0 for node in imports) :]).strip("\n")
