@@ -62,8 +62,9 @@ def write_outcome(outcome: Outcome) -> None:
     verdicts = learned.verdicts(true, findings)
     learned.model.cpu()
     _draw(outcome, orbits, examples, true)
-    shutil.rmtree(folder.path / "model", ignore_errors=True)  # half of one, where an earlier try was interrupted
-    learned.model.save_pretrained(folder.path / "model")
+    shutil.rmtree(folder.model, ignore_errors=True)  # half of one, where an earlier try was interrupted
+    example = tree.map(lambda leaf: leaf[:1], examples)
+    learned.model.save_pretrained(folder.model, example=example if isinstance(example, Tensor) else None)
     result = {
         "version": 2,
         "kind": given.kind,

@@ -33,6 +33,8 @@ class Settings:
     """learning rate of the bounds"""
     warm_up: float = 0.1
     """share of the training during which bounds wait for the network; the released recipe has none"""
+    memory: float = 0.999
+    """Adam's second beta for the bounds: how slowly it forgets how large their gradients were"""
     net: Literal["small", "layer13"] = "layer13"
     """the network: a small CNN, or the paper's"""
     width: int = 128
@@ -49,6 +51,8 @@ class Settings:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
         if not 0 <= self.warm_up < 1:
             raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
+        if not 0 <= self.memory < 1:
+            raise InputError(f"memory must lie between 0 and below 1, but got {self.memory}.")
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,8 @@ class Row:
     start: float = 0.3
     rotate: float | None = None  # where the rotation starts, if not where the others do
     rate: float | None = None  # learning rate of the bounds, if not that of the settings
+    wait: float | None = None  # share of the training during which bounds wait, if not that of the settings
+    corners: bool = True  # whether the network sees the corners of an image, or the disc inside it only
     data: str = ""  # which variant of the data, where an experiment has several
 
     @property

@@ -34,12 +34,21 @@ class ReleasedPenalty:
         return -width.norm() * (width.max() < 10)
 
 
+class Disc(nn.Module):
+    """Shows what lies in the disc inside each image, and black elsewhere: a turn moves nothing into it or out of it."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        down, across = (torch.linspace(-1, 1, side, device=x.device) for side in x.shape[-2:])
+        return x * (down[:, None].square() + across.square() <= 1)
+
+
 def make_net(settings: Settings, row: Row, channels: int, outputs: int) -> nn.Module:
     """The row's network."""
     if row.kind == "steerable":
         return SteerableCNN(channels, outputs, width=max(settings.width // 3, 4))
     kind = SmallCNN if settings.net == "small" else Layer13
-    return kind(channels, outputs, settings.width)
+    net = kind(channels, outputs, settings.width)
+    return net if row.corners else nn.Sequential(Disc(), net)
 
 
 def make_augmentation(row: Row, coordinates: tuple[str, ...] = COORDINATES) -> ag.Augmentation:
@@ -77,11 +86,14 @@ def train_row(
     regularizer = ReleasedPenalty(augmentation.names) if row.kind == "released" else ag.NegativeL2()
     objective = ag.Objective(loss, augmentation, regularizer, row.weight)
     rate = row.rate or (settings.lr if row.kind == "released" else settings.augmentation_lr)
-    optimizer = torch.optim.Adam(ag.param_groups(model, weight_decay=1e-4, augmentation_lr=rate), lr=settings.lr)
+    memory = 0.999 if row.kind == "released" else settings.memory
+    groups = ag.param_groups(model, weight_decay=1e-4, augmentation_lr=rate, augmentation_betas=(0.9, memory))
+    optimizer = torch.optim.Adam(groups, lr=settings.lr)
     loader = ag.data.Batches(x, y, settings.batch_size)
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
     steps = epochs * len(loader)
-    wait = 0.0 if row.kind == "released" or row.rate is not None else settings.warm_up * steps
+    share = settings.warm_up if row.wait is None else row.wait
+    wait = 0.0 if row.kind == "released" or row.rate is not None else share * steps
     scheduler = ag.training.cosine_schedule(optimizer, steps, wait)
     history = ag.History()
     for record in ag.train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto"):
