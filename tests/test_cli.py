@@ -63,7 +63,7 @@ class TestLearn:
         assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
 
     def test_several_seeds_show_their_spread(self, capsys):
-        assert main(["learn", *QUICK, "--epochs", "1", "--seeds", "2", "--out", "run"]) == 0
+        assert main(["learn", *QUICK, "--seeds", "2", "--warm-up", "0", "--out", "run"]) == 0
         assert "rotate over 2 seeds: ±" in capsys.readouterr().out
         seeds = json.loads(Path("run/result.json").read_text())["seeds"]
         assert [entry["seed"] for entry in seeds] == [0, 1] and seeds[0]["learned"] != seeds[1]["learned"]

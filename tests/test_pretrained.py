@@ -9,9 +9,12 @@ from torch import nn
 
 import augerino as ag
 from augerino.nets.layer13 import Layer13
+from augerino.nets.points import SmallPointNet
 from augerino.nets.registry import BUILT_IN
+from augerino.nets.signal import SmallSignalNet
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
+from augerino.nets.unet import SmallUNet
 from tests.conftest import need
 
 X = torch.rand(3, 3, 16, 16)
@@ -19,6 +22,11 @@ NETS = {
     "SmallCNN": lambda: SmallCNN(3, 4, width=4),
     "Layer13": lambda: Layer13(3, 4, width=4, dropout=0.2),
     "SteerableCNN": lambda: SteerableCNN(3, 4, width=2, orientations=4),
+}
+OTHERS = {
+    "SmallSignalNet": (lambda: SmallSignalNet(2, 4, width=4), torch.rand(3, 2, 40), ag.TimeShift()),
+    "SmallUNet": (lambda: SmallUNet(3, 4, width=4), X, ag.Affine2d("rotate")),
+    "SmallPointNet": (lambda: SmallPointNet(4, width=4), torch.rand(3, 9, 3), ag.Affine3d("rotate_z")),
 }
 
 
@@ -49,8 +57,19 @@ def test_a_built_in_network_needs_nothing_but_the_folder(tmp_path, make):
     assert {path.name for path in (tmp_path / "m").iterdir()} == {"model.safetensors", "policy.json", "config.json"}
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_networks_of_other_data_come_back_too(tmp_path, name):
+    make, x, transform = OTHERS[name]
+    saved = ag.InvariantModel(make(), ag.Augmentation(transform, ag.Uniform([0.3])))
+    saved(x)
+    saved.eval().save_pretrained(tmp_path / "m")
+    loaded = ag.InvariantModel.from_pretrained(tmp_path / "m")
+    with torch.no_grad():
+        assert torch.equal(loaded.net(x), saved.net(x))
+
+
 def test_every_built_in_network_is_tested_here():
-    assert BUILT_IN.keys() == NETS.keys()
+    assert BUILT_IN.keys() == NETS.keys() | OTHERS.keys()
 
 
 def test_an_equivariant_model_and_its_own_action_come_back(tmp_path):

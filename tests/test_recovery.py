@@ -78,3 +78,28 @@ def test_a_fixed_augmentation_is_a_learned_one_with_gradients_off():
     ag.fit(model, ag.Objective(F.nll_loss, augmentation), ag.data.Batches(x, y, 50), optimizer, epochs=2)
     assert augmentation.bounds()["rotate"] == pytest.approx(0.3)
     assert not torch.equal(before, model.net.weight)
+
+
+HOOK = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 0, 0]])
+CROSS = torch.tensor([[1.0, 0, 0], [1, 1, 1], [1, 0, 0]])
+
+
+def hooks(side_matters):
+    """Small figures, each facing left or right; the label is which way they face, or which figure it is whichever way."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.zeros(256, 1, 10, 10), torch.randint(2, (256,), generator=generator)
+    for i, label in enumerate(y.tolist()):
+        left = label if side_matters else int(torch.randint(2, (), generator=generator))
+        figure = HOOK if side_matters or label else CROSS
+        down, across = torch.randint(1, 6, (2,), generator=generator).tolist()
+        x[i, 0, down : down + 3, across : across + 3] = figure.flip(-1) if left else figure
+    return x, y
+
+
+@pytest.mark.parametrize(("side_matters", "low", "high"), [(True, 0.0, 0.05), (False, 0.45, 0.55)])
+def test_a_flip_is_learned_or_unlearned(side_matters, low, high):
+    learned = ag.learn(None, hooks(side_matters), coordinates="flip_horizontal", width=4, batch_size=64)
+    probability = learned.augmentation.distribution.probability.item()
+    assert low <= probability <= high
+    (verdict,) = learned.verdicts(findings=learned.gather(hooks(side_matters), items=100))
+    assert verdict.answer == ("none" if side_matters else "full")

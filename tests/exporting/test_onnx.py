@@ -58,7 +58,10 @@ def test_an_existing_file_is_kept(tmp_path):
         exporting.to_onnx(model(), torch.rand(1, 3, 8, 8), tmp_path / "m.onnx")
 
 
-@pytest.mark.parametrize("example", [torch.rand(0, 3, 8, 8), {"image": torch.rand(1, 3, 8, 8)}, torch.tensor(1.0)], ids=repr)
+EXAMPLES = [torch.rand(0, 3, 8, 8), {"image": torch.rand(1, 3, 8, 8)}, torch.tensor(1.0)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=["empty", "dict", "number"])
 def test_an_example_that_is_no_batch_is_refused(tmp_path, example):
     with pytest.raises(ag.InputError, match="needs an example batch"):
         exporting.to_onnx(model(), example, tmp_path / "m.onnx")

@@ -15,6 +15,7 @@ from augerino.commands.options import LearnOptions
 from augerino.commands.outcome import Outcome, write_outcome
 from augerino.defaults import default_augmentation, default_net, no_augmentation
 from augerino.errors import InputError
+from augerino.event_log import tensorboard
 from augerino.learning import Learned, draw_items, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
@@ -38,6 +39,8 @@ def run(options: LearnOptions, words: list[str]) -> int:
         given = open_given(settings, recipe.seed)
         if given.fingerprint != fingerprint:
             raise InputError(f"The data {settings['data']} have changed since {folder.path} was begun: start a new run.")
+    if given.streamed and recipe.workers == 0:
+        recipe = recipe.but(workers=min(os.cpu_count() or 1, 4))
     screen.print_data(given, recipe, folder.path)
     training = _Training(folder, recipe, settings, given)
     try:
@@ -63,7 +66,9 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
 
 
 def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
-    """Tells a wrong name, device or network before a folder is made."""
+    """Tells a wrong name, device or network, or a missing package, before a folder is made."""
+    if settings["tensorboard"]:
+        tensorboard("unused")
     x, _ = draw_items(given.train, _SAMPLE)
     default_augmentation(recipe, given.kind, x)
     find_device(recipe.device)
@@ -112,8 +117,6 @@ class _Training:
         items, size = self.given.train_items, recipe.batch_size
         steps = -(-items // size) - (1 < size < items and items % size == 1)  # a lone last item makes no batch
         checkpoint = self.folder.path / f"{name}.safetensors"
-        if self.given.streamed and recipe.workers == 0:
-            recipe = recipe.but(workers=min(os.cpu_count() or 1, 4))
         with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
             return learn(
                 self.settings["net"],
@@ -130,8 +133,6 @@ class _Training:
     def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:
         if not (logged and self.settings["tensorboard"]):
             return show
-        from augerino.event_log import tensorboard
-
         log = tensorboard(self.folder.path / "tensorboard")
 
         def both(record: Epoch) -> None:
