@@ -68,6 +68,15 @@ class OrientationNorm(nn.Module):
         return self.norm(split).flatten(1, 2)
 
 
+class CentredPool(nn.Module):
+    """Halves an image so that a quarter turn before is a quarter turn after, for even and odd sides."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1] % 2 == 0 and x.shape[-2] % 2 == 0:
+            return F.avg_pool2d(x, 2)
+        return F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False)
+
+
 class SteerableCNN(nn.Module):
     """Four group convolutions, the maximum over orientations and the mean over places, then a linear head.
 
@@ -88,7 +97,7 @@ class SteerableCNN(nn.Module):
             layers += [GroupConv(widths[i], widths[i + 1], orientations=orientations, lifting=i == 0)]
             layers += [OrientationNorm(widths[i + 1], orientations), nn.ReLU(inplace=True)]
             if i < 2:
-                layers += [nn.AvgPool2d(2)]
+                layers += [CentredPool()]
         self.features = nn.Sequential(*layers)
         self.head = nn.Sequential(nn.Linear(widths[-1], 4 * width), nn.ReLU(inplace=True), nn.Linear(4 * width, outputs))
 
