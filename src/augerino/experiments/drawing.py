@@ -93,5 +93,7 @@ def draw_orbits(
             ax.axvline(math.degrees(side), color=plots.TRUE, ls="--", lw=1.2)
     ax.set_xlabel("input turned by, degrees")
     ax.set_ylabel(label)
+    if "probability" in label:
+        ax.set_ylim(-0.03, 1.03)
     fig.legend(loc="outside lower center", ncols=2)
     fig.savefig(path)
