@@ -34,6 +34,7 @@ def blob(seed):
     return file.getvalue()
 
 
+@pytest.mark.extras
 class TestArrow:
     @pytest.fixture(autouse=True)
     def _pyarrow(self):
