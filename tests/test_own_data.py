@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from augerino.cli import main
+from augerino.data import open_source
 
 QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
 
@@ -52,7 +53,8 @@ def test_images_with_masks(capsys):
         Image.fromarray(pixels).save(f"data/images/{i}.png")
         Image.fromarray((pixels[..., 0] > 127).astype(np.uint8)).save(f"data/masks/{i}.png")
     assert main(["learn", "data", *QUICK, "--transforms", "affine,flip,color"]) == 0
-    assert "segmentation" in capsys.readouterr().out and "pixel accuracy" not in result()
+    shown = capsys.readouterr().out
+    assert "segmentation" in shown and "pixel accuracy" in shown
     assert 0 <= result()["models"][0]["accuracy"] <= 1
 
 
@@ -74,13 +76,17 @@ def test_signals_and_flips_and_padded_clouds(capsys):
     assert main(["learn", "clouds.npz", *QUICK[:-4], "--out", "clouds"]) == 0
 
 
-def test_a_folder_read_from_disk_gives_the_same_as_one_in_memory(monkeypatch):
+def test_a_folder_read_from_disk_holds_the_same_items_as_one_in_memory(monkeypatch):
     for name in ("a", "b"):
         Path("data", name).mkdir(parents=True)
         for i, pixels in enumerate(pictures(20)):
             Image.fromarray(pixels // (1 + (name == "b"))).save(Path("data", name, f"{i}.png"))
     assert main(["learn", "data", *QUICK]) == 0
+    x, y = open_source("data").train
     monkeypatch.setattr("augerino.data.streams.MEMORY", 1)
+    stream = open_source("data").train
+    assert not isinstance(stream, tuple)
+    assert all((stream[i][0] == x[i]).all() and stream[i][1] == y[i] for i in range(len(y)))
     assert main(["learn", "data", *QUICK[:-4], "--batch-size", "16", "--out", "streamed"]) == 0
     streamed = json.loads(Path("streamed/result.json").read_text())
     assert streamed["data"]["train_items"] == result()["data"]["train_items"]

@@ -245,7 +245,7 @@ class TestAlbumentations:
         import albumentations as A
 
         pipeline = A.Compose([transform], keypoint_params=A.KeypointParams("xy"))
-        with pytest.raises(NotImplementedError, match="not key points"):
+        with pytest.raises(TypeError, match="not key points"):
             pipeline(image=np.zeros((8, 8, 3), np.float32), keypoints=[(1, 1)])
 
 

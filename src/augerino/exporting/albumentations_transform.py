@@ -41,10 +41,10 @@ class LearnedAugmentation(A.DualTransform):
         return self._moved(mask.astype(np.float64), t, mask=True).astype(mask.dtype)
 
     def apply_to_bboxes(self, bboxes: Any, **params: Any) -> Any:
-        raise NotImplementedError("The learned augmentation moves images and masks only, not boxes.")
+        raise TypeError("The learned augmentation moves images and masks only, not boxes.")
 
     def apply_to_keypoints(self, keypoints: Any, **params: Any) -> Any:
-        raise NotImplementedError("The learned augmentation moves images and masks only, not key points.")
+        raise TypeError("The learned augmentation moves images and masks only, not key points.")
 
     def apply_at(self, img: Any, t: Sequence[float]) -> Any:
         """Moves an image by given coordinates."""

@@ -30,7 +30,7 @@ class _InTime(Transform):
         self.fades = padding == "zeros"
 
     def offset(self, t: Tensor, samples: int) -> Tensor:
-        raise NotImplementedError
+        raise TypeError(f"Write {type(self).__name__}.offset(t, samples), in samples.")
 
     def _move(self, x: Tensor, t: Tensor, padding: SignalPadding) -> Tensor:
         t = t.double() if x.dtype == torch.float64 else lie.at_least_float32(t)
