@@ -19,12 +19,13 @@ ROWS = {
     **dict.fromkeys(("objective", "pretrained"), 5),
     **dict.fromkeys(("models", "training"), 6),
     **dict.fromkeys(("diagnostics", "event_log", "run_folder"), 7),
-    **dict.fromkeys(("defaults", "exporting", "gallery", "plots", "testing"), 8),
-    "learning": 9,
-    "experiments": 10,
-    "commands": 11,
-    "cli": 12,
-    "__main__": 13,
+    **dict.fromkeys(("defaults", "exporting", "gallery", "plots", "probing", "testing"), 8),
+    "methods": 9,
+    "learning": 10,
+    "experiments": 11,
+    "commands": 12,
+    "cli": 13,
+    "__main__": 14,
 }
 SHELVES = {"nets": -1, "data": 2}  # beside the rows: a shelf may import rows up to this one
 

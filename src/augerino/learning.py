@@ -19,15 +19,12 @@ from augerino.data.streams import StreamLoader
 from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
 from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
-from augerino.distributions import Bernoulli, LearnedDistribution, Product, Uniform
 from augerino.errors import InputError
+from augerino.methods import choose_method
 from augerino.objective import Objective
 from augerino.policy import Policy
 from augerino.recipe import Recipe
-from augerino.training import Epoch, History, cosine_schedule, param_groups, train
-
-# A bound that used this much of the way that its learning rate allows was still on its way.
-HURRIED = 0.8
+from augerino.training import Epoch, History, train
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,7 @@ def learn(
         epochs = recipe.passes(steps)
         task, kind = task_of(sample[1]), kind_of(*sample)
         augmentation = default_augmentation(recipe, kind, sample[0]) if augmentation is None else augmentation
-        start, raw = augmentation.bounds(), _raw(augmentation)
+        start = augmentation.bounds()
         if net is None or isinstance(net, str):
             needed = _needed_outputs(loader, sample, task) if outputs is None else outputs
             net = default_net(net or "auto", kind, sample[0], needed, recipe.width)
@@ -122,38 +119,26 @@ def learn(
         model.to(find_device(recipe.device))
         outputs = _count_outputs(model, sample, task)
         loader.expect(outputs=outputs, two_classes=task != "regression")
-        objective = Objective(loss, augmentation, weight=recipe.weight)
-        groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
-        optimizer = torch.optim.Adam(groups, lr=recipe.lr)
-        scheduler = cosine_schedule(optimizer, epochs * steps, wait=recipe.warm_up * epochs * steps)
+        method = choose_method(model, loader, epochs, recipe)
+        objective = Objective(loss, augmentation, weight=method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()
-        for record in train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, **options):
+        for record in train(
+            model,
+            objective,
+            method.loader,
+            method.optimizer,
+            epochs=epochs,
+            scheduler=method.scheduler,
+            tuner=method.tuner,
+            **options,
+        ):
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
-    way = recipe.augmentation_lr * epochs * steps / 2  # the mean of a cosine is a half
-    moved = {name: abs(now - raw[name]) for name, now in _raw(augmentation).items()}
-    unfinished = tuple(name for name, distance in moved.items() if distance > HURRIED * way)
-    return Learned(model.eval(), objective, history, start, task, kind, outputs, unfinished)
-
-
-def _raw(augmentation: Augmentation) -> dict[str, float]:
-    """The raw parameter of each coordinate that has one of its own: what the optimizer moves."""
-    values: list[float | None] = []
-    for part in _parts(augmentation.distribution):
-        single = part.raw_bound if isinstance(part, Uniform) else part.raw_probability if isinstance(part, Bernoulli) else None
-        values += [None] * part.size if single is None else single.detach().tolist()
-    return {name: value for name, value in zip(augmentation.names, values, strict=True) if value is not None}
-
-
-def _parts(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:
-    if not isinstance(distribution, Product):
-        yield distribution
-        return
-    for part in distribution.parts:
-        yield from _parts(part)  # type: ignore[arg-type]
+    model.requires_grad_()
+    return Learned(model.eval(), objective, history, start, task, kind, outputs, method.unfinished())
 
 
 @contextmanager
@@ -215,8 +200,7 @@ def _loader(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0) -> t
         count = len(data)  # type: ignore[arg-type]
         if count == 0:
             raise InputError("The dataset is empty.")
-        lone = shuffle and batch_size < count and count % batch_size == 1  # batch norm cannot train on one
-        data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers, drop_last=lone)
+        data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers)
     elif isinstance(data, Dataset):
         data = DataLoader(data, batch_size, num_workers=workers)
     if not isinstance(data, DataLoader):

@@ -12,6 +12,7 @@ FEWEST_STEPS, MOST_STEPS = 600, 6000  # of a training whose epochs are not given
 _COUNTS = ("batch_size", "train_copies", "copies", "width")
 _RATES = ("start", "lr", "augmentation_lr")
 _WEIGHTS = ("weight", "weight_decay")
+_SHARES = ("tolerance", "held_back")
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,14 @@ class Recipe:
     """single coordinates to learn, by name; by default the usual ones of the groups"""
     start: float = 0.3
     """bound that every coordinate starts at, in its own unit"""
+    method: Literal["auto", "probe", "gradient"] = "auto"
+    """how bounds move: by asking held-back items (probe) or by the paper's objective (gradient); auto probes where it can"""
+    tolerance: float = 0.03
+    """probe: the rise of the held-back loss that ends an extent, as a share of what the network knows"""
+    held_back: float = 0.15
+    """probe: share of the training items, 1000 at most, that the weights do not see before the bounds are settled"""
     weight: float = 0.05
-    """lambda: how much wide bounds are worth"""
+    """gradient: lambda, how much wide bounds are worth"""
     epochs: int | None = None
     """passes over the training data; by default 40, more for small data and fewer for large"""
     batch_size: int = 128
@@ -33,9 +40,9 @@ class Recipe:
     lr: float = 0.01
     """learning rate of the network's weights"""
     augmentation_lr: float = 0.02
-    """learning rate of the bounds"""
+    """gradient: learning rate of the bounds"""
     warm_up: float = 0.1
-    """share of the training during which the bounds wait for the network"""
+    """gradient: share of the training during which the bounds wait for the network"""
     weight_decay: float = 1e-4
     """weight decay on the network; the bounds never have any"""
     train_copies: int = 1
@@ -63,7 +70,7 @@ class Recipe:
         for name in (*_COUNTS, "seed", "workers"):
             if not isinstance(getattr(self, name), int):
                 raise InputError(f"{name} must be a whole number, but got {getattr(self, name)!r}.")
-        for name in (*_RATES, *_WEIGHTS):
+        for name in (*_RATES, *_WEIGHTS, *_SHARES):
             if not isinstance(getattr(self, name), int | float):
                 raise InputError(f"{name} must be a number, but got {getattr(self, name)!r}.")
         if not 0 <= self.workers <= 256:
@@ -81,6 +88,11 @@ class Recipe:
                 raise InputError(f"{name} must be a number of at least 0, but got {getattr(self, name)}.")
         if not isinstance(self.warm_up, int | float) or not 0 <= self.warm_up < 1:
             raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up!r}.")
+        for name in _SHARES:
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name} is a share, between 0 and 1, but got {getattr(self, name)}.")
+        if self.method not in ("auto", "probe", "gradient"):
+            raise InputError(f"method is one of auto, probe, gradient, but got '{self.method}'.")
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(f"precision is one of auto, float32, bf16, but got '{self.precision}'.")
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import nn
@@ -50,6 +50,14 @@ class History:
     @classmethod
     def from_json(cls, records: Iterable[dict[str, Any]]) -> "History":
         return cls([Epoch(**record) for record in records])
+
+
+class Tuner(Protocol):
+    """Moves theta between training steps by other means than its gradient; what it remembers goes into the checkpoint."""
+
+    def step(self) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 def param_groups(
@@ -130,6 +138,7 @@ def train(
     resume: bool = False,
     settings: dict[str, Any] | None = None,
     on_step: Callable[[int, int, float], None] | None = None,
+    tuner: Tuner | None = None,
 ) -> Iterator[Epoch]:
     """Trains, and yields one record per epoch.
 
@@ -150,6 +159,7 @@ def train(
         resume: go on from `checkpoint`; without it an existing file is never overwritten.
         settings: plain values kept in the checkpoint; a resume with other ones is refused.
         on_step: called with epoch, step (both from 1) and loss.
+        tuner: moves theta after every step, as a `Probe` does; by default the optimizer does.
     """
     if epochs < 1:
         raise InputError(f"epochs must be at least 1, but got {epochs}.")
@@ -171,7 +181,7 @@ def train(
     if kind == "bf16":
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    state = _State(model, optimizer, scheduler, loader, settings)
+    state = _State(model, optimizer, scheduler, loader, settings, tuner)
     if resume and path is not None:
         state.load(path)
     yield from list(state.records)
@@ -193,6 +203,8 @@ def train(
             optimizer.step()
             if scheduler is not None:
                 scheduler.step()
+            if tuner is not None:
+                tuner.step()
             state.add(tree.batch_size(y), loss, penalty)
             if on_step is not None:
                 on_step(epoch, step, loss)
@@ -221,8 +233,10 @@ def fit(
 class _State:
     """Everything that a checkpoint holds: enough to go on, bit for bit, from any step."""
 
-    def __init__(self, model: nn.Module, optimizer: Any, scheduler: Any, loader: Any, settings: dict[str, Any] | None) -> None:
-        self.model, self.optimizer, self.scheduler, self.loader = model, optimizer, scheduler, loader
+    def __init__(
+        self, model: nn.Module, optimizer: Any, scheduler: Any, loader: Any, settings: dict[str, Any] | None, tuner: Tuner | None
+    ) -> None:
+        self.model, self.optimizer, self.scheduler, self.loader, self.tuner = model, optimizer, scheduler, loader, tuner
         self.settings = settings or {}
         self.records: list[Epoch] = []
         self.step, self.items, self.loss, self.penalty, self.seconds = 0, 0, 0.0, 0.0, 0.0
@@ -277,6 +291,7 @@ class _State:
                 "model": dict(self.model.state_dict()),
                 "optimizer": self.optimizer.state_dict(),
                 "scheduler": None if self.scheduler is None else _plain(self.scheduler.state_dict()),
+                "tuner": None if self.tuner is None else self.tuner.state_dict(),
                 "records": [asdict(record) for record in self.records],
                 "sums": {name: getattr(self, name) for name in ("step", "items", "loss", "penalty", "seconds")},
                 "order": self.order,
@@ -290,6 +305,8 @@ class _State:
             now, then = self.settings.get(name), saved.get("settings", {}).get(name)
             if now != then:
                 raise InputError(f"{path} was made with {name}={then!r}, but is resumed with {name}={now!r}: keep the settings.")
+        if (saved.get("tuner") is None) != (self.tuner is None):
+            raise InputError(f"{path} was made {'without' if self.tuner else 'with'} a tuner: resume it the same way.")
         if (saved.get("scheduler") is None) != (self.scheduler is None):
             raise InputError(f"{path} was made {'without' if self.scheduler else 'with'} a scheduler: resume it the same way.")
         try:
@@ -297,6 +314,8 @@ class _State:
             self.optimizer.load_state_dict(saved["optimizer"])
             if self.scheduler is not None:
                 self.scheduler.load_state_dict(saved["scheduler"])
+            if self.tuner is not None:
+                self.tuner.load_state_dict(saved["tuner"])
             self.records = History.from_json(saved["records"]).epochs
             self.__dict__.update(saved["sums"])
             self.order = saved["order"]

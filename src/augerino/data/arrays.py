@@ -26,25 +26,40 @@ class Batches:
             norm cannot train on one.
         shuffle: whether the order is random.
         generator: what the order is drawn from; the global one by default.
+        items: which items take part; all by default.
 
     Example:
         >>> [len(x) for x, y in Batches(torch.zeros(10, 2), torch.zeros(10), batch_size=4)]
         [4, 4, 2]
     """
 
-    def __init__(self, x: Any, y: Tensor, batch_size: int, *, shuffle: bool = True, generator: Generator | None = None) -> None:
+    def __init__(
+        self,
+        x: Any,
+        y: Tensor,
+        batch_size: int,
+        *,
+        shuffle: bool = True,
+        generator: Generator | None = None,
+        items: Tensor | None = None,
+    ) -> None:
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
         self.x, self.y, self.batch_size, self.shuffle, self.generator = x, y, batch_size, shuffle, generator
+        self.items = torch.arange(len(y)) if items is None else items
+
+    def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "Batches":
+        """Batches of some items only; the data themselves are shared."""
+        return Batches(self.x, self.y, batch_size or self.batch_size, shuffle=shuffle, items=items)
 
     def __len__(self) -> int:
-        n, size = len(self.y), self.batch_size
+        n, size = len(self.items), self.batch_size
         lone = size > 1 and n > 1 and n % size == 1
         return -(-n // size) - lone
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
-        n = len(self.y)
-        order = torch.randperm(n, generator=self.generator) if self.shuffle else torch.arange(n)
+        n = len(self.items)
+        order = self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
         for i in range(len(self)):
             items = order[i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n]
             yield _take(self.x, items), self.y[items]
@@ -144,6 +159,12 @@ class CheckedBatches:
         self._outputs, self._two_classes = outputs, two_classes
         if self.labels is not None:
             self._check_seen(self._check_labels(self.labels))
+
+    def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
+        """Some items only, as `Batches.only`."""
+        some = CheckedBatches(self.batches.only(items, **options), self.labels)
+        some._outputs, some._two_classes = self._outputs, self._two_classes
+        return some
 
     def _check_labels(self, y: Tensor) -> set[int]:
         if y.is_floating_point():

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 
 from augerino.data.found import Progress, Request, shown, some
 from augerino.data.pictures import Form, Header, UnreadableImage, decode, read_header
@@ -90,11 +90,20 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
 
 
 class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
-    """A DataLoader that ends at once when an image cannot be read.
+    """A DataLoader that ends at once when an image cannot be read, and leaves out a last batch of one if it shuffles.
 
     torch raises a worker's error in a reference cycle that holds the iterator; when it is collected at last, its queues are gone
     before the workers can be told to stop, and each is waited for five seconds.
     """
+
+    def __init__(self, dataset: Any, batch_size: int, *, shuffle: bool = False, num_workers: int = 0) -> None:
+        lone = shuffle and batch_size < len(dataset) and len(dataset) % batch_size == 1  # batch norm cannot train on one
+        super().__init__(dataset, batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=lone)
+
+    def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "StreamLoader":
+        """A loader of some items only."""
+        size = batch_size or self.batch_size or 1
+        return StreamLoader(Subset(self.dataset, items.tolist()), size, shuffle=shuffle, num_workers=self.num_workers)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         iterator = super().__iter__()

@@ -59,7 +59,7 @@ class Bernoulli(LearnedDistribution):
 
     def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
         p = self.probability
-        if p.shape[0] > MOST_COUNTED:
+        if p.shape[0] > MOST_COUNTED or not self.raw_probability.requires_grad:  # counting out is for the gradient
             return self.rsample(n, generator), None
         outcomes = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)] * p.shape[0])
         outcomes = outcomes.reshape(-1, p.shape[0])  # (2^k, k)
