@@ -59,14 +59,14 @@ _AFFINE2D = _group(Affine2d, "translate_x", "translate_y", "rotate", "scale")
 _AFFINE3D = _Group(
     Affine3d,
     (*Affine3d().names, "shear_xy", "shear_yz", "shear_xz"),
-    ("translate_x", "translate_y", "translate_z", "rotate_x", "rotate_y", "rotate_z", "scale"),
+    ("rotate_x", "rotate_y", "rotate_z", "scale"),  # clouds are usually centred, and then a shift tells nothing
 )
 _IMAGES = {
     "affine": (_AFFINE2D,),
     "flip": (_group(Flip),),
     "color": (_group(Brightness), _group(Contrast)),
 }
-#: The groups of transforms for each kind of data; the first is learned by default, and for signals all are.
+#: The groups of transforms for each kind of data; the first is learned by default, and for signals what `_USUAL` says.
 GROUPS: dict[Kind, dict[str, tuple[_Group, ...]]] = {
     "images": _IMAGES,
     "masks": _IMAGES,
@@ -74,6 +74,8 @@ GROUPS: dict[Kind, dict[str, tuple[_Group, ...]]] = {
     "signals": {"time": (_group(TimeShift), _group(TimeScale)), "gain": (_group(Gain),), "noise": (_group(NoiseLevel),)},
     "values": {},
 }
+# A stretch and a shift share the room up to the end of a signal, and noise is seldom a symmetry: those are learned when named.
+_USUAL: dict[Kind, tuple[str, ...]] = {"signals": ("time_shift", "gain")}
 
 
 def kind_of(x: Any, y: Tensor) -> Kind:
@@ -125,11 +127,11 @@ def _chosen(recipe: Recipe, kind: Kind) -> list[tuple[_Group, tuple[str, ...]]]:
     for name in recipe.transforms:
         if name not in groups:
             raise InputError(f"There is no group of transforms '{name}' for {kind}. There are: {', '.join(groups)}.")
-    usual = tuple(groups) if kind == "signals" else tuple(groups)[:1]
-    named = recipe.transforms or (tuple(groups) if recipe.coordinates else usual)
+    coordinates = recipe.coordinates or (() if recipe.transforms else _USUAL.get(kind, ()))
+    named = recipe.transforms or (tuple(groups) if coordinates else tuple(groups)[:1])
     parts = [part for group in groups if group in named for part in groups[group]]
     known = [name for part in parts for name in part.names]
-    wanted = choose(recipe.coordinates, known, f"The transformation of {kind}") if recipe.coordinates else ()
+    wanted = choose(coordinates, known, f"The transformation of {kind}") if coordinates else ()
     picked = [(part, tuple(n for n in wanted if n in part.names) if wanted else part.usual) for part in parts]
     return [(part, names) for part, names in picked if names]
 
