@@ -43,7 +43,7 @@ def faces_folder(data: Path, made: Path) -> list[str] | None:
     """Forty people, ten PNG files each."""
     from PIL import Image
 
-    source, folder = data / "olivetti.npz", made / "faces"
+    source, folder = data / "olivetti.npz", made / "olivetti"
     if not source.exists():
         return None
     with np.load(source) as faces:
@@ -78,7 +78,7 @@ def run(folder: Path, words: list[str]) -> dict:
     return {
         "command": " ".join(["augerino learn", *shown]),
         "wall_seconds": json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None,
-        "verdicts": [verdict["sentence"] for verdict in found["verdicts"]],
+        "verdicts": [coordinate["sentence"] for coordinate in found["coordinates"]],
         "bounds": found["bounds"],
         "models": found["models"],
     }

@@ -58,7 +58,7 @@ def _obstacle(model: InvariantModel, loader: CheckedBatches, recipe: Recipe) -> 
         return "Probing needs a bound that may move, but every coordinate is fixed: let one be learned"
     if not hasattr(loader.batches, "only"):
         return "Probing holds items back, which it cannot with a loader: pass its Dataset, or tensors"
-    items, held = _count(loader, recipe)
+    items, _ = _count(loader, recipe)
     if items < 4 * FEWEST:
         return f"Probing holds back at least {FEWEST} items and trains on three times as many, but got {items}: give more data"
     return None
