@@ -9,6 +9,7 @@ from torch import nn
 
 import augerino as ag
 from augerino.nets.layer13 import Layer13
+from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
 from augerino.nets.registry import BUILT_IN
 from augerino.nets.signal import SmallSignalNet
@@ -27,6 +28,7 @@ OTHERS = {
     "SmallSignalNet": (lambda: SmallSignalNet(2, 4, width=4), torch.rand(3, 2, 40), ag.TimeShift()),
     "SmallUNet": (lambda: SmallUNet(3, 4, width=4), X, ag.Affine2d("rotate")),
     "SmallPointNet": (lambda: SmallPointNet(4, width=4), torch.rand(3, 9, 3), ag.Affine3d("rotate_z")),
+    "LieResNet": (lambda: LieResNet(4, width=8, layers=1, species=()), torch.rand(3, 9, 3), ag.Affine3d("rotate_z")),
 }
 
 

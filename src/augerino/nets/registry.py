@@ -3,6 +3,7 @@
 from torch import nn
 
 from augerino.nets.layer13 import Layer13
+from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
 from augerino.nets.signal import SmallSignalNet
 from augerino.nets.small import SmallCNN
@@ -10,5 +11,5 @@ from augerino.nets.steerable import SteerableCNN
 from augerino.nets.unet import SmallUNet
 
 BUILT_IN: dict[str, type[nn.Module]] = {
-    kind.__name__: kind for kind in (Layer13, SmallCNN, SmallPointNet, SmallSignalNet, SmallUNet, SteerableCNN)
+    kind.__name__: kind for kind in (Layer13, LieResNet, SmallCNN, SmallPointNet, SmallSignalNet, SmallUNet, SteerableCNN)
 }
