@@ -115,6 +115,28 @@ def test_a_small_network_suits_each_kind(kind, x, shape):
     assert default_net("auto", kind, x, 5, 4).eval()(x).shape == shape
 
 
+def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothing():
+    x = {
+        "positions": torch.randn(2, 4, 3),
+        "mask": torch.tensor([[True] * 4, [True, False, False, False]]),
+        "charges": torch.tensor([[6, 1, 118, 0], [8, 0, 0, 0]]),
+    }
+    net = default_net("auto", "points", x, 5, 2)
+    for _ in range(20):
+        net(x)  # batch norm finds its statistics
+    net.eval()
+    assert net(x).shape == (2, 5)
+    for key, moved in (("positions", x["positions"] + 1), ("charges", x["charges"].flip(0))):
+        assert not torch.allclose(net(x), net({**x, key: moved}), atol=1e-4)
+
+
+def test_the_unit_of_padded_clouds_is_that_of_their_points():
+    x = {"positions": torch.randn(50, 8, 3), "mask": torch.arange(8).expand(50, 8) < 2}
+    x["positions"] *= x["mask"][..., None]
+    bounds = default_augmentation(ag.Recipe(start=0.2), "points", x).bounds()
+    assert bounds["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
+
+
 def make_linear(channels, outputs):
     return nn.Sequential(nn.Flatten(), nn.LazyLinear(outputs))
 

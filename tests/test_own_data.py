@@ -76,6 +76,26 @@ def test_signals_and_flips_and_padded_clouds(capsys):
     assert main(["learn", "clouds.npz", *QUICK[:-4], "--out", "clouds"]) == 0
 
 
+def test_molecules_with_one_of_several_properties(capsys):
+    rng = np.random.default_rng(0)
+    count = np.arange(40) % 5 + 1
+    there = np.arange(6) < count[:, None]
+    np.savez(
+        "molecules.npz",
+        positions=rng.standard_normal((40, 6, 3)) * there[..., None],
+        charges=rng.choice([1, 6, 8], size=(40, 6)) * there,
+        num_atoms=count,
+        homo=-0.24 + 0.02 * rng.standard_normal(40),
+        lumo=rng.standard_normal(40),
+    )
+    assert main(["learn", "molecules.npz", *QUICK]) == 2
+    assert "--target, one of homo, lumo" in capsys.readouterr().err
+    assert main(["learn", "molecules.npz", *QUICK, "--target", "homo"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Points are atoms, of the atomic numbers 1, 6, 8." in shown and "Targets are taken less their mean (-0.2" in shown
+    assert {"rotate_x", "translate_x"} <= {c["name"] for c in result()["coordinates"]}
+
+
 def test_a_folder_read_from_disk_holds_the_same_items_as_one_in_memory(monkeypatch):
     for name in ("a", "b"):
         Path("data", name).mkdir(parents=True)

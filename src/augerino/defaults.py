@@ -15,6 +15,7 @@ from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
 from augerino.nets.layer13 import Layer13
+from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
 from augerino.nets.signal import SmallSignalNet
 from augerino.nets.small import SmallCNN
@@ -145,6 +146,8 @@ def _scale(x: Any) -> float:
     if x is None:
         return 1.0
     positions = next(tree.leaves(x["positions"] if isinstance(x, dict) else x))
+    if isinstance(x, dict) and "mask" in x:
+        positions = positions[x["mask"].bool()]
     return float(positions.std()) or 1.0
 
 
@@ -203,6 +206,9 @@ def _small_net(kind: Kind, x: Any, channels: int, outputs: int, width: int) -> n
         return SmallUNet(channels, outputs, width)
     if kind == "signals":
         return SmallSignalNet(channels, outputs, width)
+    if kind == "points" and isinstance(x, dict) and "charges" in x:
+        # Blind to nothing, so that what it is blind to in the end has been learned; for every element, since this is a sample.
+        return LieResNet(outputs, group="trivial", width=8 * width, layers=3, species=range(119), kernel_width=16)
     if kind == "points":
         return SmallPointNet(outputs, 2 * width, features=_features(x))
     got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__

@@ -127,8 +127,9 @@ class TestInputs:
         assert opened(tmp_path, x=random.normal(size=(20, 4)), y=Y).kind == "values"
 
     def test_padded_clouds(self, tmp_path):
-        positions, charges = random.normal(size=(20, 9, 3)), images(20, 9) % 8
-        more = {"num_atoms": np.arange(20) % 9 + 1, "charges": charges, "gap": random.normal(size=20), "index": np.arange(20)}
+        positions, count = random.normal(size=(20, 9, 3)), np.arange(20) % 9 + 1
+        charges = (images(20, 9) % 8 + 1) * (np.arange(9) < count[:, None])
+        more = {"num_atoms": count, "charges": charges, "gap": random.normal(size=20), "index": np.arange(20)}
         source = opened(tmp_path, positions=positions, **more)
         x, y = source.train
         assert source.task == "regression" and set(x) == {"positions", "mask", "charges"} and y.shape == (16, 1)
@@ -136,11 +137,28 @@ class TestInputs:
         mask = np.arange(9)[None] < more["num_atoms"][:, None]
         again = opened(tmp_path, positions=positions, mask=mask, charges=charges, gap=more["gap"])
         assert torch.equal(again.train[0]["mask"], x["mask"])
+        alone = opened(tmp_path, positions=positions, charges=charges, gap=more["gap"])  # a charge of 0 is padding
+        assert torch.equal(alone.train[0]["mask"], x["mask"]) and said(source, "Points are atoms, of the atomic numbers 1, 2, 3")
         for bad in (np.full(20, 10), np.zeros(20, dtype=int), np.ones((20, 3)), np.full(20, 0.5)):
             with pytest.raises(ag.InputError, match="umbers of points"):
                 opened(tmp_path, positions=positions, num_points=bad, y=Y)
         with pytest.raises(ag.InputError, match="Charges must be"):
             opened(tmp_path, positions=positions, charges=charges[:, :3], y=Y)
+        with pytest.raises(ag.InputError, match=r"atomic numbers, 0 to 118, but go from 0 to 1\d\d"):
+            opened(tmp_path, positions=positions, charges=charges.astype(int) * 20, y=Y)
+        with pytest.raises(ag.InputError, match="item 0 has 1 points and charges for 9"):
+            opened(tmp_path, positions=positions, charges=charges + 1, num_atoms=count, y=Y)
+        with pytest.raises(ag.InputError, match="Item 0 has no points"):
+            opened(tmp_path, positions=positions, charges=charges * 0, y=Y)
+
+    def test_quantities_are_standardized_by_the_training_part_if_asked_for(self, tmp_path):
+        y = 1e-3 * random.normal(size=(20, 2)) + [-400.0, 7.0]
+        plain = opened(tmp_path, x=images(20, 8, 8, 3), y=y)
+        source = opened(tmp_path, x=images(20, 8, 8, 3), y=y, wishes={"standardize": True})
+        assert plain.train[1].mean() < -100 and said(source, "Targets are taken less their mean (-4")
+        assert source.train[1].mean(0).abs().max() < 1e-2
+        assert torch.allclose(source.train[1].std(0, correction=0), torch.ones(2), atol=1e-3)
+        assert source.test[1].abs().max() > 0 and not torch.allclose(source.test[1].mean(0), torch.zeros(2), atol=1e-3)
 
     def test_a_size_is_for_images(self, tmp_path):
         source = opened(tmp_path, x=images(20, 12, 8, 3), y=Y, wishes={"size": 4})

@@ -38,6 +38,7 @@ def open_given(settings: dict[str, Any], seed: int) -> Given:
             seed=seed,
             test_share=settings["test_share"],
             skip_bad=settings["skip_bad"],
+            standardize=True,
             on_progress=progress,
         )
     outputs = len(found.class_names) if found.class_names else _outputs(found.train)

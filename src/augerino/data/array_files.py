@@ -16,6 +16,7 @@ from augerino.errors import InputError
 
 COUNTS = ("num_points", "num_atoms", "mask")
 CHARGES = ("charges", "atomic_numbers", "z")
+HEAVIEST = 118  # atomic number
 NO_TARGETS = ("index", "idx", "id", "ids", "names", "name", "split", "class_names", *COUNTS, *CHARGES)
 _PART = re.compile(rf"(?:({'|'.join(PARTS)})[_-])?(.+?)(?:[_-]({'|'.join(PARTS)}))?", re.IGNORECASE)
 _SPLIT = {"0": "train", "1": "validation", "2": "test", **PARTS}
@@ -202,6 +203,8 @@ def _bring_into_form(arrays: dict[str, np.ndarray], request: Request, found: Fou
     if layout.kind == "points" and ("count" in arrays or "charges" in arrays):
         inputs = _padded(inputs, arrays)
         found.notes.append("Point clouds are padded: a mask says which points there are.")
+        if "charges" in inputs:
+            found.notes.append(f"Points are atoms, of the atomic numbers {_species(inputs)}.")
     found.inputs, found.targets = inputs, y
     return found
 
@@ -255,8 +258,32 @@ def _padded(positions: Tensor, arrays: dict[str, np.ndarray]) -> dict[str, Tenso
         charges = arrays["charges"]
         if charges.shape != (n, points) or charges.dtype.kind not in "iu":
             raise InputError(f"Charges must be integers of shape ({n}, {points}), but are {charges.dtype} {charges.shape}.")
+        if charges.size and (charges.min() < 0 or charges.max() > HEAVIEST):
+            raise InputError(f"Charges are atomic numbers, 0 to {HEAVIEST}, but go from {charges.min()} to {charges.max()}.")
         cloud["charges"] = torch.from_numpy(charges.astype(np.int64))
+        _match(cloud, "count" in arrays)
     return cloud
+
+
+def _match(cloud: dict[str, Tensor], counted: bool) -> None:
+    """Charges say which points there are, where nothing else does; where something does, they must agree with it."""
+    charged = cloud["charges"] > 0
+    if not counted:
+        cloud["mask"] = charged
+    empty = ~cloud["mask"].any(1)
+    if empty.any():
+        raise InputError(f"Item {int(empty.nonzero()[0])} has no points: leave it out.")
+    wrong = (charged & ~cloud["mask"]).any(1)
+    if wrong.any():
+        i = int(wrong.nonzero()[0])
+        raise InputError(
+            f"Charges must be 0 where there is no point, but item {i} has {int(cloud['mask'][i].sum())} points and "
+            f"charges for {int(charged[i].sum())}."
+        )
+
+
+def _species(cloud: dict[str, Tensor]) -> str:
+    return some([str(number) for number in cloud["charges"][cloud["mask"]].unique().tolist()], 12)
 
 
 def _text(value: Any) -> str:

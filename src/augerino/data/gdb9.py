@@ -65,6 +65,7 @@ def _texts(path: Path, on_progress: Progress | None) -> Iterator[tuple[str, str]
         # Reading through bz2 itself, because tarfile takes a compressed stream that ends too early for a whole one.
         with open(path, "rb") as file, bz2.open(file) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
             for count, member in enumerate(archive):
+                archive.members = []  # type: ignore[attr-defined]  # or every name read so far is kept
                 content = archive.extractfile(member) if member.isfile() and member.name.endswith(".xyz") else None
                 if content is None:
                     continue

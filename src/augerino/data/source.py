@@ -52,6 +52,7 @@ def open_source(
     seed: int = 0,
     test_share: float = 0.2,
     skip_bad: bool = False,
+    standardize: bool = False,
     on_progress: Progress | None = None,
 ) -> Source:
     """Reads a dataset from a path, in whatever accepted form it is; docs/data.md lists them.
@@ -66,6 +67,7 @@ def open_source(
         seed: of the split, where no test part is given.
         test_share: of the data, where no test part is given.
         skip_bad: leaves out images that cannot be read, instead of refusing them.
+        standardize: takes quantities less their mean and in multiples of their deviation, both over the training part.
         on_progress: called with how many files are done, of how many, in every pass over them.
 
     Example:
@@ -86,12 +88,13 @@ def open_source(
         raise InputError(f"{shown(place)} holds {found.kind}, which cannot be read as {kind}.")
     targets = _understand(found, task, ignore)
     test = _split(found, targets, test_share, seed)
+    y = _standardized(targets.y, ~test, found) if standardize and targets.task == "regression" else targets.y
     digest, note = fingerprint(found.root, found.files)
     return Source(
         kind=found.kind,
         task=targets.task,
-        train=_part(found.inputs, targets.y, ~test),
-        test=_part(found.inputs, targets.y, test),
+        train=_part(found.inputs, y, ~test),
+        test=_part(found.inputs, y, test),
         class_names=targets.class_names,
         shape=found.shape,
         notes=(*found.notes, *([note] if note else [])),
@@ -184,6 +187,16 @@ def _split(found: Found, targets: Targets, share: float, seed: int) -> np.ndarra
         test = splitting.split_off(n, share, seed)
     found.notes.append(f"No test part given: {test.mean():.0%} ({test.sum()} of {n}) split off with seed {seed}{every}.")
     return test
+
+
+def _standardized(y: Tensor, train: np.ndarray, found: Found) -> Tensor:
+    """Quantities in a unit of their own, so that a loss of 1 is that of a constant guess, whatever they were measured in."""
+    exact = y.double()
+    mean, deviation = exact[torch.from_numpy(train)].mean(0), exact[torch.from_numpy(train)].std(0, correction=0)
+    deviation = torch.where(deviation > 0, deviation, 1.0)
+    means, deviations = (some([f"{value:.6g}" for value in values.tolist()]) for values in (mean, deviation))
+    found.notes.append(f"Targets are taken less their mean ({means}) and in units of their deviation ({deviations}).")
+    return ((exact - mean) / deviation).float()
 
 
 def _compare_classes(y: np.ndarray, test: np.ndarray, names: tuple[str, ...], found: Found) -> None:

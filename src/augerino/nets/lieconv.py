@@ -58,7 +58,7 @@ class Everybody:
 
     def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
         kernels = kernel.split([items * size * size for items, size in self.sizes])
-        parts = (values * self.share).to(kernel.dtype).split([items * size for items, size in self.sizes])
+        parts = (values * self.share).split([items * size for items, size in self.sizes])
         mixed = []
         for (items, size), s, f in zip(self.sizes, kernels, parts, strict=True):
             product = torch.bmm(s.view(items, size, -1).mT, f.view(items, size, -1))  # (items, size·m, c)
@@ -85,7 +85,7 @@ class Nearest:
     def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
         kernel = kernel.view(*self.seen.shape, -1) * self.weight[..., None]
         around = values.index_select(0, self.seen.flatten()).view(*self.seen.shape, -1)
-        return torch.bmm(kernel.mT, around.to(kernel.dtype)).flatten(1)
+        return torch.bmm(kernel.mT, around).flatten(1)
 
 
 def nearest_points(positions: Tensor, there: Tensor, neighbours: int) -> tuple[Tensor, Tensor]:
@@ -256,6 +256,11 @@ class LieResNet(nn.Module):
 
     def forward(self, x: Tensor | Mapping[str, Tensor]) -> Tensor:
         cloud = {"positions": x} if isinstance(x, Tensor) else x
+        # Differences of positions and their kernels need float32: half precision is coarse here, and on a CPU slower as well.
+        with torch.autocast(cloud["positions"].device.type, enabled=False):
+            return self._predict(cloud)
+
+    def _predict(self, cloud: Mapping[str, Tensor]) -> Tensor:
         positions, mask = cloud["positions"], cloud.get("mask")
         items, points = positions.shape[:2]
         if mask is None:
