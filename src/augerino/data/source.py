@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.data import array_files, folders, huggingface, labels, listed, masks, splitting
+from augerino.data import array_files, folders, huggingface, labels, listed, masks, molecule_files, splitting
 from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.fingerprints import fingerprint
 from augerino.data.found import Found, Progress, Request, shown, some
@@ -58,7 +58,7 @@ def open_source(
     """Reads a dataset from a path, in whatever accepted form it is; docs/data.md lists them.
 
     Args:
-        path: a folder, an `.npz` or `.npy` file, a table of image files, or a Hugging Face dataset on disk.
+        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on disk, or a file of molecules.
         size: brings all images to N×N, or to (H, W).
         task: classification, regression or segmentation, where the data do not say or say wrongly.
         kind: what the inputs are, where their shape does not say or says wrongly.
@@ -145,9 +145,11 @@ def _read(place: Path, request: Request) -> Found:
             return listed.read_listed(place.parent, [(None, place)], request)
         case ".parquet":
             return huggingface.read(place, request)
+        case ending if ending in molecule_files.ENDINGS:
+            return molecule_files.read(place, request)
     raise InputError(
-        f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, or a "
-        ".parquet."
+        f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, a "
+        ".parquet, or molecules as .xyz, .extxyz or .db."
     )
 
 
