@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from augerino.objective import Objective as Objective
     from augerino.objective import Terms as Terms
     from augerino.policy import Policy as Policy
+    from augerino.probing import Probe as Probe
     from augerino.recipe import Recipe as Recipe
     from augerino.regularizers import LogVolume as LogVolume
     from augerino.regularizers import NegativeL2 as NegativeL2
@@ -73,6 +74,7 @@ _HOMES = {
     "models": ("Average", "EquivariantModel", "FixedNodes", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
     "objective": ("Objective", "Terms"),
     "policy": ("Policy",),
+    "probing": ("Probe",),
     "recipe": ("Recipe",),
     "regularizers": ("LogVolume", "NegativeL2", "NegativeNorm"),
     "training": ("Epoch", "History", "fit", "param_groups", "train"),

@@ -25,7 +25,7 @@ PACE = 0.25  # how far the logarithm of a bound moves in one round at most
 ROUNDS = 60  # questions in a whole training, those of the wait and of the end included
 WAIT = 0.15  # share of the training before the first question: the network must know something to be asked
 SETTLED = 0.8  # share of the training after which bounds stay
-AVERAGED = 0.65  # and they stay at their mean since here
+AVERAGED = 0.7  # and they stay at their mean since here
 KNOWS = 0.05  # a network that is not better than chance by this share of it is not asked
 LEAST = 1e-4  # of its limit: a bound below this is nothing, and need not shrink further
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from augerino.errors import InputError
 
-FEWEST_STEPS, MOST_STEPS = 600, 6000  # of a training whose epochs are not given
+FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
 
 _COUNTS = ("batch_size", "train_copies", "copies", "width")
 _RATES = ("start", "lr", "augmentation_lr")
