@@ -16,6 +16,10 @@ MEMBERS = {
     "color": lambda: ag.Augmentation(ag.Contrast(), ag.Uniform([0.25])),
     "flip": lambda: ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.3])),
     "on": lambda: ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.7])),
+    "rigid": lambda: ag.Augmentation(
+        ag.RotoTranslate2d(padding=0.25, limit=60.0),
+        ag.Gaussian([0.1, 0.0, -2.0], [[0.5, 0, 0], [0.1, 2.0, 0], [0.3, -1.0, 3.0]]),
+    ),
     "signal": lambda: ag.Chain(
         ag.Augmentation(ag.TimeShift(padding="circular"), ag.Uniform([0.2])),
         ag.Augmentation(ag.TimeScale(padding="border"), ag.Uniform([0.1])),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from augerino.transforms import LieTransform as LieTransform
     from augerino.transforms import NoiseLevel as NoiseLevel
     from augerino.transforms import On as On
+    from augerino.transforms import RotoTranslate2d as RotoTranslate2d
     from augerino.transforms import TimeScale as TimeScale
     from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
@@ -80,7 +81,7 @@ _HOMES = {
     "training": ("Epoch", "History", "fit", "param_groups", "train"),
     "transforms": (
         *("Affine2d", "Affine3d", "Brightness", "Contrast", "Flip", "Gain", "LieTransform", "NoiseLevel", "On"),
-        *("TimeScale", "TimeShift", "Transform"),
+        *("RotoTranslate2d", "TimeScale", "TimeShift", "Transform"),
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

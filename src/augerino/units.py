@@ -49,6 +49,14 @@ def _image_extent(t: float) -> str:
     return f"±{50 * t:.1f} % of the image"
 
 
+def _pixels(t: float) -> str:
+    return f"{t:+.1f} pixels"
+
+
+def _pixels_extent(t: float) -> str:
+    return f"±{t:.1f} pixels"
+
+
 def _signal(t: float) -> str:
     return f"{50 * t:+.1f} % of the signal"
 
@@ -98,6 +106,7 @@ def _slope_extent(t: float) -> str:
 PLAIN = Unit("", _plain, _plain_extent)
 RADIAN = Unit("rad", _degrees, _degrees_extent)
 HALF_IMAGE = Unit("half-images", _image, _image_extent)
+PIXEL = Unit("pixels", _pixels, _pixels_extent)
 HALF_SIGNAL = Unit("half-signals", _signal, _signal_extent)
 NOISE = Unit("of the signal's deviation", _noise, _noise_extent)
 LOG_FACTOR = Unit("log-factor", _factor, _factor_extent)

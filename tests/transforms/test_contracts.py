@@ -28,6 +28,13 @@ def test_affine2d(names, size, padding):
     check_transform(affine, smooth_images(height=size[0], width=size[1]), t=small(affine), inverse_tolerance=0.05)
 
 
+@pytest.mark.parametrize("size", [(24, 24), (20, 36)])
+@pytest.mark.parametrize("padding", [0.0, 0.3])
+def test_rototranslate2d(size, padding):
+    t = torch.randn(3, 3, dtype=torch.float64) * torch.tensor([1.0, 2.0, 2.0])
+    check_transform(ag.RotoTranslate2d(padding), smooth_images(height=size[0], width=size[1]), t=t, inverse_tolerance=0.05)
+
+
 @pytest.mark.parametrize("transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__)
 def test_color(transform):
     check_transform(transform, torch.rand(4, 3, 5, 5, dtype=torch.float64), inverse_tolerance=None)
@@ -123,7 +130,10 @@ class TestWhere:
 @pytest.mark.parametrize(
     ("transform", "shape"),
     [
-        *((transform, (2, 3, 8, 8)) for transform in (ag.Affine2d(), ag.Brightness(), ag.Contrast(), ag.Flip())),
+        *(
+            (transform, (2, 3, 8, 8))
+            for transform in (ag.Affine2d(), ag.RotoTranslate2d(0.1), ag.Brightness(), ag.Contrast(), ag.Flip())
+        ),
         *((transform, (2, 3, 8)) for transform in (ag.TimeShift(), ag.TimeScale(), ag.Gain(), ag.NoiseLevel())),
         (ag.Affine3d(), (2, 8, 3)),
     ],

@@ -6,6 +6,7 @@ from augerino.transforms.base import Compose, LieTransform, On, Still, Transform
 from augerino.transforms.color import Brightness, Contrast
 from augerino.transforms.discrete import Flip
 from augerino.transforms.functional import resample, warp
+from augerino.transforms.rototranslate2d import RotoTranslate2d
 from augerino.transforms.signal import Gain, NoiseLevel, TimeScale, TimeShift
 from augerino.units import Unit
 
@@ -20,6 +21,7 @@ __all__ = [
     "LieTransform",
     "NoiseLevel",
     "On",
+    "RotoTranslate2d",
     "Still",
     "TimeScale",
     "TimeShift",

@@ -188,6 +188,7 @@ class Still(Transform):
 
     def __init__(self, transform: Transform) -> None:
         super().__init__()
+        self.transform = transform
         self.names, self.limits, self.units = transform.names, transform.limits, transform.units
         self.discrete = transform.discrete
 
@@ -196,6 +197,9 @@ class Still(Transform):
 
     def inverse(self, y: Any, t: Tensor) -> Any:
         return y
+
+    def settings(self) -> dict[str, Any]:
+        return {"transform": self.transform}
 
 
 class Compose(Transform):

@@ -15,6 +15,8 @@ ALIGN_CORNERS = False
 Padding = Literal["zeros", "border", "reflection"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
 
+Sampling = Literal["bilinear", "nearest"]
+
 SignalPadding = Literal["zeros", "border", "circular"]
 SIGNAL_PADDINGS: tuple[str, ...] = get_args(SignalPadding)
 
@@ -27,12 +29,27 @@ def frame(height: int, width: int) -> tuple[float, float]:
     return 2 * width / (width + height), 2 * height / (width + height)
 
 
-def warp(x: Tensor, pull: Tensor, padding: Padding = "zeros") -> Tensor:
-    """Warps images by affine matrices.   x: (B, C, H, W)   pull: (B, 3, 3)   returns (B, C, H, W)
+def warp(
+    x: Tensor,
+    pull: Tensor,
+    padding: Padding = "zeros",
+    *,
+    size: tuple[int, int] | None = None,
+    sampling: Sampling = "bilinear",
+) -> Tensor:
+    """Warps images by affine matrices.   x: (B, C, H, W)   pull: (B, 3, 3)   returns (B, C, H, W), or (B, C, *size)
 
     `pull` takes a point of the output to the point of the input that is seen there (for a left action of g: g^-1),
-    in the isotropic `frame`, y pointing down. Sampling is bilinear and runs in float32 (float64 for float64 images)
+    in the isotropic `frame` of the input, y pointing down. Sampling runs in float32 (float64 for float64 images)
     whatever autocast says, since half precision is wrong on large images; half-precision images come back as such.
+
+    Args:
+        x: images.
+        pull: one matrix an image.
+        padding: what lies outside the image: "zeros", "border" or "reflection".
+        size: (height, width) of the output, a window onto the same plane: same centre, pixels of the same size. Larger than
+            the image it pads, smaller it crops. The image's own by default.
+        sampling: "bilinear", or "nearest" for labels, which have no values in between.
     """
     if x.dim() != 4 or not x.is_floating_point():
         raise InputError(
@@ -45,17 +62,19 @@ def warp(x: Tensor, pull: Tensor, padding: Padding = "zeros") -> Tensor:
         images = lie.at_least_float32(x)
         batch, _, height, width = images.shape
         affine = pull[:, :2].reshape(batch, 6).to(images.dtype)
-        grid = (affine @ _points(height, width, images)).view(batch, height, width, 2)
-        out = F.grid_sample(images, grid, mode="bilinear", padding_mode=padding, align_corners=ALIGN_CORNERS)
+        window = (height, width) if size is None else size
+        grid = (affine @ _points(height, width, window, images)).view(batch, *window, 2)
+        out = F.grid_sample(images, grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
     return out.to(x.dtype)
 
 
-def _points(height: int, width: int, like: Tensor) -> Tensor:
-    """The linear map from the six entries of a matrix to a sampling grid, (6, H * W * 2): one product warps a batch."""
+def _points(height: int, width: int, window: tuple[int, int], like: Tensor) -> Tensor:
+    """The linear map from the six entries of a matrix to a sampling grid, (6, rows * columns * 2): one product warps a batch."""
+    rows, columns = window
     half_x, half_y = frame(height, width)
-    u = (torch.arange(width, dtype=like.dtype, device=like.device) * 2 + 1) / width - 1
-    v = (torch.arange(height, dtype=like.dtype, device=like.device) * 2 + 1) / height - 1
-    points = like.new_zeros(6, height, width, 2)
+    u = (torch.arange(columns, dtype=like.dtype, device=like.device) * 2 + 1) / width - columns / width
+    v = (torch.arange(rows, dtype=like.dtype, device=like.device) * 2 + 1) / height - rows / height
+    points = like.new_zeros(6, rows, columns, 2)
     points[0, :, :, 0], points[1, :, :, 0], points[2, :, :, 0] = u, v[:, None] * (half_y / half_x), 1 / half_x
     points[3, :, :, 1], points[4, :, :, 1], points[5, :, :, 1] = u * (half_x / half_y), v[:, None], 1 / half_y
     return points.view(6, -1)

@@ -1,0 +1,126 @@
+"""Rigid maps of images: a rotation about the centre, then a translation."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augerino import lie
+from augerino.errors import InputError
+from augerino.transforms import functional
+from augerino.transforms.base import Transform
+from augerino.units import PIXEL, RADIAN
+
+Size = tuple[int, int]  # height, width
+
+
+class RotoTranslate2d(Transform):
+    r"""Rotations of images about their centre, then translations, in the paper's coordinates for segmentation:
+
+    .. math:: A(t) = \begin{pmatrix} \cos t_1 & -\sin t_1 & 2 t_2 / (w + h) \\ \sin t_1 & \cos t_1 & 2 t_3 / (w + h) \end{pmatrix}
+
+    `rotate` is in radians, `translate_x` and `translate_y` in pixels, which is what 2t / (w + h) says in units of the mean
+    side; rigid at any H×W. A left action with the directions of `Affine2d`: positive `rotate` turns the picture
+    clockwise, positive translations then move it right and down, along the axes of the screen. (`Affine2d("rotate",
+    "translate_x")` does both at once, along an arc.) The inverse moves back, then turns back. Outside the image all is 0.
+
+    With `padding`, the picture is moved on a larger canvas, so that its corners survive a rotation and its inverse: `forward`
+    returns the canvas, with so many more pixels on all four sides, `inverse` takes a map on the canvas and crops it.
+    A fraction of (√(w² + h²) − min(w, h)) / (w + h), 0.21 for square images, holds any rotation. Coordinates being pixels,
+    a map that is brought back must have the canvas's own size: for coarser outputs use `Affine2d`.
+
+    Reference: Benton, Finzi, Izmailov, Wilson (2020), appendix on semantic segmentation.
+
+    Args:
+        padding: width of the margin on each side, as a fraction of the mean side (w + h) / 2, between 0 and 1.
+        limit: pixels past which a longer translation is no longer rewarded, such as half the side; None for no limit, since
+            the size of the images is not known here.
+
+    Example:
+        >>> rigid = RotoTranslate2d(padding=0.25)
+        >>> canvas = rigid(torch.rand(1, 3, 8, 8), torch.tensor([[math.pi / 4, 0.0, 1.0]]))
+        >>> canvas.shape, rigid.inverse(canvas, torch.tensor([[math.pi / 4, 0.0, 1.0]])).shape
+        (torch.Size([1, 3, 12, 12]), torch.Size([1, 3, 8, 8]))
+    """
+
+    names = ("rotate", "translate_x", "translate_y")
+    units = (RADIAN, PIXEL, PIXEL)
+    fades = True
+
+    def __init__(self, padding: float = 0.0, limit: float | None = None) -> None:
+        super().__init__()
+        if not 0 <= padding <= 1:
+            raise InputError(f"RotoTranslate2d's padding is a fraction of the mean side between 0 and 1, but got {padding}.")
+        if limit is not None and not limit > 0:
+            raise InputError(f"RotoTranslate2d's limit is a number of pixels above 0, or None, but got {limit}.")
+        self.padding, self.limit = padding, limit
+        self.limits = (math.pi, *[math.inf if limit is None else limit] * 2)
+
+    def matrix(self, t: Tensor, size: Size) -> Tensor:
+        """The group elements in the isotropic frame of an image of (height, width).   t: (B, 3)   returns (B, 3, 3)"""
+        cos, sin, x, y = self._parts(t, size)
+        return _rows((cos, -sin, x), (sin, cos, y))
+
+    def inverse_matrix(self, t: Tensor, size: Size) -> Tensor:
+        """The inverses of `matrix(t, size)`, which are not the elements at -t: first move back, then turn back."""
+        cos, sin, x, y = self._parts(t, size)
+        return _rows((cos, sin, -cos * x - sin * y), (-sin, cos, sin * x - cos * y))
+
+    def canvas(self, size: Size) -> Size:
+        """What an image of (height, width) is moved on: itself and the margin."""
+        margin = self._margin(sum(size))
+        return size[0] + 2 * margin, size[1] + 2 * margin
+
+    def window(self, canvas: Size) -> Size:
+        """The (height, width) of the image that has this canvas."""
+        most = math.ceil(sum(canvas) * self.padding / 2 / (1 + 2 * self.padding)) + 1
+        for margin in range(max(0, most - 3), most + 1):  # a longer side never has a smaller margin: at most one fits
+            size = canvas[0] - 2 * margin, canvas[1] - 2 * margin
+            if min(size) > 0 and self._margin(sum(size)) == margin:
+                return size
+        raise InputError(
+            f"RotoTranslate2d(padding={self.padding:g}) cannot crop a map of {canvas[0]}×{canvas[1]} pixels, since no image is "
+            "padded to that size: the network must return a map of the size of what it sees."
+        )
+
+    def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        self.check(x, t)
+        size = _size(x)
+        return functional.warp(x, self.inverse_matrix(_precise(t, x), size), size=self.canvas(size))
+
+    def inverse(self, y: Tensor, t: Tensor) -> Tensor:
+        self.check(y, t)
+        canvas = _size(y)
+        return functional.warp(y, self.matrix(_precise(t, y), canvas), size=self.window(canvas))
+
+    def coverage(self, y: Tensor, t: Tensor) -> Tensor:
+        ones = torch.ones_like(y[:, :1])
+        height, width = self.window(_size(y))
+        return self.inverse(self.forward(ones[..., :height, :width], t), t)
+
+    def settings(self) -> dict[str, Any]:
+        return {"padding": self.padding, "limit": self.limit}
+
+    def _margin(self, sides: int) -> int:
+        return math.ceil(self.padding * sides / 2)
+
+    def _parts(self, t: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Cosine, sine and translation; the unit of the frame is half the mean side, hence 4 instead of the paper's 2."""
+        angle, x, y = lie.at_least_float32(t).unbind(-1)
+        pixel = 4 / sum(size)
+        return angle.cos(), angle.sin(), x * pixel, y * pixel
+
+
+def _size(x: Tensor) -> Size:
+    return x.shape[-2], x.shape[-1]
+
+
+def _precise(t: Tensor, x: Tensor) -> Tensor:
+    return t.double() if x.dtype == torch.float64 else t
+
+
+def _rows(first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> Tensor:
+    zero = torch.zeros_like(first[0])
+    rows = (first, second, (zero, zero, zero + 1))
+    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
