@@ -312,8 +312,11 @@ class TestEquivariance:
     def test_mismatches_are_told(self):
         with pytest.raises(ag.InputError, match="must be those of the augmentation"):
             ag.EquivariantModel(nn.Identity(), rotation(), action=ag.Affine2d("scale"))
-        with pytest.raises(TypeError, match=r"write Brightness\.inverse"):
-            ag.EquivariantModel(nn.Identity(), ag.Augmentation(ag.Brightness(), ag.Uniform([0.1])))(torch.rand(2, 1, 4, 4))
+        for transform in (ag.Brightness(), ag.On("image", ag.Brightness())):
+            with pytest.raises(ag.InputError, match=r"Brightness has no inverse.*write Brightness\.inverse"):
+                ag.EquivariantModel(nn.Identity(), ag.Augmentation(transform, ag.Uniform([0.1])))
+        with pytest.raises(ag.InputError, match="Contrast has no inverse"):
+            ag.EquivariantModel(nn.Identity(), ag.Chain(rotation(), ag.Augmentation(ag.Contrast(), ag.Uniform([0.1]))))
 
 
 @pytest.mark.parametrize("option", ["train_copies", "test_copies", "chunk"])

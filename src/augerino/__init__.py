@@ -53,17 +53,23 @@ if TYPE_CHECKING:
     from augerino.training import train as train
     from augerino.transforms import Affine2d as Affine2d
     from augerino.transforms import Affine3d as Affine3d
+    from augerino.transforms import Boxes as Boxes
     from augerino.transforms import Brightness as Brightness
     from augerino.transforms import Contrast as Contrast
     from augerino.transforms import Flip as Flip
     from augerino.transforms import Gain as Gain
+    from augerino.transforms import Keypoints as Keypoints
+    from augerino.transforms import LabelMap as LabelMap
     from augerino.transforms import LieTransform as LieTransform
     from augerino.transforms import NoiseLevel as NoiseLevel
     from augerino.transforms import On as On
     from augerino.transforms import RotoTranslate2d as RotoTranslate2d
+    from augerino.transforms import Still as Still
     from augerino.transforms import TimeScale as TimeScale
     from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
+    from augerino.transforms import VectorField as VectorField
+    from augerino.transforms import Vectors as Vectors
 
 _MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
 _HOMES = {
@@ -80,8 +86,8 @@ _HOMES = {
     "regularizers": ("LogVolume", "NegativeL2", "NegativeNorm"),
     "training": ("Epoch", "History", "fit", "param_groups", "train"),
     "transforms": (
-        *("Affine2d", "Affine3d", "Brightness", "Contrast", "Flip", "Gain", "LieTransform", "NoiseLevel", "On"),
-        *("RotoTranslate2d", "TimeScale", "TimeShift", "Transform"),
+        *("Affine2d", "Affine3d", "Boxes", "Brightness", "Contrast", "Flip", "Gain", "Keypoints", "LabelMap", "LieTransform"),
+        *("NoiseLevel", "On", "RotoTranslate2d", "Still", "TimeScale", "TimeShift", "Transform", "VectorField", "Vectors"),
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -92,6 +92,14 @@ def exp_affine2d(algebra: Tensor) -> Tensor:
     return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
 
 
+def inverse_affine2d(matrix: Tensor) -> Tensor:
+    """Inverse of 2-D affine matrices in closed form, which any export can hold.   matrix: (..., 3, 3)   returns (..., 3, 3)"""
+    (a, b, x), (c, d, y), last = (row.unbind(-1) for row in matrix.unbind(-2))
+    det = a * d - b * c
+    rows = ((d / det, -b / det, (b * y - d * x) / det), (-c / det, a / det, (c * x - a * y) / det), last)
+    return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
+
+
 def _cosh_sinhc(q: Tensor) -> tuple[Tensor, Tensor]:
     """cosh(sqrt q) and sinh(sqrt q) / sqrt q as entire functions of q: a series near 0, cosh/sinh above, cos/sin below."""
     near = q.abs() < 1

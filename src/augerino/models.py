@@ -128,7 +128,7 @@ class InvariantModel(nn.Module):
         else:
             y, part = self._predict(tree.repeat(x, stacked), g, weight)
             total, seen = _sum_copies(y, stacked), None if part is None else _sum_copies(part, stacked)
-        return self.average.after(total / copies if seen is None else self._fill_unseen(total, seen, x))
+        return self.average.after(total / copies if seen is None else self._weighted_mean(total, seen, x))
 
     def _predict(self, x: Any, g: Element, odds: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """One prediction per copy in the frame of its input, weighted by how much was seen and counts, and that weight."""
@@ -142,6 +142,8 @@ class InvariantModel(nn.Module):
         if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != rows:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
             raise InputError(f"The network must return one tensor with {rows} rows, one per input, but returned {got}.")
+        if not (y.is_floating_point() or y.is_complex()):
+            raise InputError(f"The network must return numbers that have a mean, such as class scores, but returned {y.dtype}.")
         return y
 
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
@@ -160,18 +162,8 @@ class InvariantModel(nn.Module):
         assert total is not None
         return total, seen
 
-    def _fill_unseen(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
-        """The weighted mean; what no copy saw keeps the prediction for the input as it is."""
-        nowhere = seen < 1e-3
-        y = total / seen.clamp_min(1e-3)
-        if not torch.compiler.is_compiling() and not bool(nowhere.any()):  # a graph cannot wait and see
-            return y
-        if self.chunk is None:
-            bare = self.average.before(self._outputs(x))
-        else:
-            items = torch.arange(seen.shape[0], device=seen.device).split(self.chunk)
-            bare = torch.cat([self.average.before(self._outputs(_take(x, part))) for part in items])
-        return torch.where(nowhere, bare, y)
+    def _weighted_mean(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
+        return total / seen
 
     def with_nodes(self, nodes: int = 16) -> "FixedNodes":
         """The same model over fixed elements: the same answer every time."""
@@ -246,10 +238,12 @@ class EquivariantModel(InvariantModel):
     r"""The model \(f_{eq}(x) = E_{g \sim \mu_\theta}\, g^{-1} f(g x)\) (Benton et al. 2020, Section 3.1).
 
     What a warp pushed out of the frame comes back empty and says nothing, so the mean is weighted by coverage, g^-1 g 1:
-    what survives there and back. A place that no copy saw keeps the bare prediction.
+    what survives there and back. A place that no copy saw keeps, in evaluation, the un-augmented prediction, that of the
+    identity element. In training it predicts what scores of 0 say, all classes alike (0 for a regression), and sends no
+    gradient anywhere: there is no evidence to learn from, and the network need not run a second time.
 
     Args:
-        action: how g acts on outputs; the augmentation's own transform by default.
+        action: how g acts on outputs; the augmentation's own transform by default (see `transforms.actions` for others).
         (the rest as in `InvariantModel`)
 
     Example:
@@ -269,15 +263,56 @@ class EquivariantModel(InvariantModel):
                 f"The action's coordinates ({', '.join(self.action.names)}) must be those of the augmentation "
                 f"({', '.join(augmentation.names)}), in the same order."
             )
+        lacking = self.action.without_inverse()
+        if lacking is not None:
+            raise InputError(
+                f"{lacking} has no inverse, which EquivariantModel needs to bring outputs back: write {lacking}.inverse(y, t), "
+                "pass an action in which outputs stand Still under it, or use InvariantModel."
+            )
+
+    def _outputs(self, x: Any) -> Tensor:
+        y = super()._outputs(x)
+        if self.action.in_pixels and isinstance(x, Tensor) and y.shape[2:] != x.shape[2:]:
+            raise InputError(
+                f"{type(self.action).__name__} moves by pixels, so the network must return maps of the size that it sees, "
+                f"{tuple(x.shape[2:])}, but returned {tuple(y.shape)}: scale its output up, or use Affine2d."
+            )
+        return y
 
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         h = g.on(self.action)
-        back, seen = h.inv(y), h.coverage(y)
+        try:
+            back, seen = h.inv(y), h.coverage(y)
+        except InputError as error:
+            raise InputError(f"The network's output does not match how g acts on it: {error}") from error
         if seen is None:
             return back, None
-        if self.action.fades:  # a value at the rim is that of what was seen, not darkened by what was not
-            back = back / h.inv(torch.ones_like(y[:, :1])).clamp_min(1e-6)
+        sight = self.action.sight(y, g.t)
+        if sight is not None:  # a value at the rim is that of what was seen, not darkened by what was not
+            back = back / sight.clamp_min(1e-6)
         return back * seen, seen
+
+    def _weighted_mean(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
+        unseen = seen < 1e-3
+        y = total / seen.clamp_min(1e-3)
+        if self.training:
+            return torch.where(unseen, self.average.before(torch.zeros_like(total)), y)
+        if not torch.compiler.is_compiling() and not bool(unseen.any()):  # a graph cannot wait and see
+            return y
+        return torch.where(unseen, self._unaugmented(x), y)
+
+    def _unaugmented(self, x: Any) -> Tensor:
+        """The prediction of the identity element, before `after`, in chunks too."""
+        if self.chunk is None:
+            return self._still(x)
+        items = torch.arange(tree.batch_size(x), device=next(tree.leaves(x)).device).split(self.chunk)
+        return torch.cat([self._still(_take(x, part)) for part in items])
+
+    def _still(self, x: Any) -> Tensor:
+        # Not the bare net: a transform with a margin shows it a larger canvas, and the action crops what it says.
+        t = self.augmentation.distribution.spread.detach().new_zeros(tree.batch_size(x), len(self.augmentation.names))
+        identity = Element(self.augmentation.transform, t)
+        return identity.on(self.action).inv(self.average.before(self._outputs(identity(x))))
 
 
 class FixedNodes(nn.Module):

@@ -20,7 +20,8 @@ KINDS: dict[str, type[nn.Module]] = {
     kind.__name__: kind
     for kind in (
         *(transforms.Affine2d, transforms.Brightness, transforms.Contrast, transforms.Flip, transforms.On, transforms.Compose),
-        *(transforms.RotoTranslate2d, transforms.Still),
+        *(transforms.RotoTranslate2d, transforms.Still, transforms.Keypoints, transforms.Boxes),
+        *(transforms.Vectors, transforms.VectorField, transforms.LabelMap),
         *(transforms.TimeShift, transforms.TimeScale, transforms.Gain, transforms.NoiseLevel, transforms.Affine3d),
         *(distributions.Uniform, distributions.Interval, distributions.Gaussian, distributions.Bernoulli, distributions.Product),
     )

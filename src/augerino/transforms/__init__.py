@@ -1,5 +1,6 @@
 """Families of maps: what can be done to an input."""
 
+from augerino.transforms.actions import Action, Boxes, Keypoints, LabelMap, VectorField, Vectors
 from augerino.transforms.affine2d import Affine2d
 from augerino.transforms.affine3d import Affine3d
 from augerino.transforms.base import Compose, LieTransform, On, Still, Transform
@@ -11,13 +12,17 @@ from augerino.transforms.signal import Gain, NoiseLevel, TimeScale, TimeShift
 from augerino.units import Unit
 
 __all__ = [
+    "Action",
     "Affine2d",
     "Affine3d",
+    "Boxes",
     "Brightness",
     "Compose",
     "Contrast",
     "Flip",
     "Gain",
+    "Keypoints",
+    "LabelMap",
     "LieTransform",
     "NoiseLevel",
     "On",
@@ -27,6 +32,8 @@ __all__ = [
     "TimeShift",
     "Transform",
     "Unit",
+    "VectorField",
+    "Vectors",
     "resample",
     "warp",
 ]

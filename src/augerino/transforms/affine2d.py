@@ -9,7 +9,7 @@ from torch import Tensor
 from augerino import lie
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import LieTransform, choose
+from augerino.transforms.base import LieTransform, Size, choose
 from augerino.transforms.functional import Padding
 from augerino.units import HALF_IMAGE, LOG_FACTOR, RADIAN
 
@@ -58,10 +58,13 @@ class Affine2d(LieTransform):
     def exp(self, algebra: Tensor) -> Tensor:
         return lie.exp_affine2d(algebra)
 
-    def matrix(self, t: Tensor, size: tuple[int, int] = (1, 1)) -> Tensor:
+    def matrix(self, t: Tensor, size: Size = (1, 1)) -> Tensor:
         """The group elements in the isotropic frame of an image of (height, width).   t: (B, k)   returns (B, 3, 3)"""
         half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
         return super().matrix(t * t.new_tensor([half.get(name, 1.0) for name in self.names]))
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        return functional.in_pixels(self.matrix(t, size), size)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)

@@ -11,6 +11,8 @@ from augerino import lie
 from augerino.errors import InputError
 from augerino.units import PLAIN, Unit
 
+Size = tuple[int, int]  # height, width
+
 
 class Transform(nn.Module):
     """A family of maps x -> g_t x, smooth in the coordinates t, with g_0 the identity.
@@ -21,6 +23,7 @@ class Transform(nn.Module):
     Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
     May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
     `units`, how each coordinate reads to a person; `coverage(y, t)`, what survives there and back, and `fades`;
+    `point_map(t, size)`, how it moves the points of an image, for the actions on keypoints, boxes and the like, and `canvas`;
     `settings()`, the constructor's arguments, so that a `Policy` can hold it.
     """
 
@@ -28,6 +31,7 @@ class Transform(nn.Module):
     limits: tuple[float, ...] | None = None
     units: tuple[Unit, ...] | None = None
     fades: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
+    in_pixels: bool = False  # whether lengths are pixels, so that a coarser map would move too far
     discrete: bool = False  # whether coordinates are 0 or 1
     smooth: bool = True  # whether the gradient along t is what finite differences say
 
@@ -40,9 +44,30 @@ class Transform(nn.Module):
         name = type(self).__name__
         raise TypeError(f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel.")
 
+    def without_inverse(self) -> str | None:
+        """The name of what has no inverse here, this family or a part of it; None where all can be undone."""
+        return type(self).__name__ if type(self).inverse is Transform.inverse else None
+
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         """How much of each place survives g and then g^-1, in 0..1, (B, 1, ...); None means all of everything."""
         return None
+
+    def sight(self, y: Tensor, t: Tensor) -> Tensor | None:
+        """How much of each value of g^-1 y is y's and not the 0 outside, g^-1 1, (B, 1, ...); None means all of it."""
+        return self.inverse(torch.ones_like(y[:, :1]), t) if self.fades else None
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """The maps of points, in pixels from the centre of an image, y pointing down.   t: (B, k)   returns (B, 3, 3)"""
+        name = type(self).__name__
+        raise InputError(f"{name} does not say how it moves the points of an image: write {name}.point_map(t, size).")
+
+    def canvas(self, size: Size) -> Size:
+        """The (height, width) of what an image of (height, width) becomes."""
+        return size
+
+    def window(self, canvas: Size) -> Size:
+        """The (height, width) of the image that has this canvas."""
+        return canvas
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments, as JSON can hold them."""
@@ -67,6 +92,12 @@ class Transform(nn.Module):
 def per_item(t: Tensor, x: Tensor) -> Tensor:
     """One coordinate an item, shaped to meet all the numbers of its item.   t: (B, 1)   x: (B, ...)   returns (B, 1, ...)"""
     return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
+
+
+def same_points(t: Tensor) -> Tensor:
+    """The `point_map` of what moves nothing.   t: (B, k)   returns (B, 3, 3)"""
+    t = lie.at_least_float32(t)
+    return torch.eye(3, dtype=t.dtype, device=t.device).expand(t.shape[0], 3, 3)
 
 
 def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str, ...]:
@@ -173,6 +204,9 @@ class On(Transform):
         entry = self._entry(y, self.key)
         return self._replace(y, self._masked(y, entry, self.transform.inverse(entry, t)))
 
+    def without_inverse(self) -> str | None:
+        return self.transform.without_inverse()
+
     def settings(self) -> dict[str, Any]:
         return {"key": self.key, "transform": self.transform, "where": self.where}
 
@@ -198,6 +232,9 @@ class Still(Transform):
     def inverse(self, y: Any, t: Tensor) -> Any:
         return y
 
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        return same_points(t)
+
     def settings(self) -> dict[str, Any]:
         return {"transform": self.transform}
 
@@ -215,6 +252,7 @@ class Compose(Transform):
         self.units = tuple(u for part in transforms for u in part.units or (PLAIN,) * len(part.names))
         self.fades = any(part.fades for part in transforms)
         self.smooth = all(part.smooth for part in transforms)
+        self.in_pixels = any(part.in_pixels for part in transforms)
         self.limits = tuple(v for part in transforms for v in part.limits or (float("inf"),) * len(part.names))
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
@@ -231,16 +269,36 @@ class Compose(Transform):
             y = part.inverse(y, piece)
         return y
 
+    def without_inverse(self) -> str | None:
+        return next((name for part in self.parts if (name := part.without_inverse())), None)  # type: ignore[operator]
+
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         seen: Tensor | None = None
         for part, piece in reversed(self._split(t)):
-            new = part.coverage(y, piece)
+            new = part.coverage(y if seen is None else seen, piece)  # of which only the shape counts, and canvases shrink
             if seen is not None:
                 moved = part.inverse(seen, piece)
                 seen = moved if new is None else moved * new
             else:
                 seen = new
         return seen
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        whole = same_points(t)
+        with torch.autocast(t.device.type, enabled=False):
+            for part, piece in self._split(t):
+                whole, size = part.point_map(piece, size) @ whole, part.canvas(size)
+        return whole
+
+    def canvas(self, size: Size) -> Size:
+        for part in self.parts:
+            size = part.canvas(size)  # type: ignore[operator]
+        return size
+
+    def window(self, canvas: Size) -> Size:
+        for part in reversed(self.parts):
+            canvas = part.window(canvas)  # type: ignore[operator]
+        return canvas
 
     def settings(self) -> dict[str, Any]:
         return {"transforms": list(self.parts)}

@@ -6,7 +6,7 @@ Both clip at black and white, so neither has an inverse. Normalise inside the ne
 import torch
 from torch import Tensor
 
-from augerino.transforms.base import Transform, per_item
+from augerino.transforms.base import Size, Transform, per_item, same_points
 from augerino.units import INTENSITY, SLOPE
 
 _POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
@@ -28,6 +28,9 @@ class Brightness(Transform):
         self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
             return (x + per_item(t, x)).clamp(0, 1).to(x.dtype)
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        return same_points(t)
 
 
 class Contrast(Transform):
@@ -51,3 +54,6 @@ class Contrast(Transform):
             t = per_item(t, x).clamp(-self.limits[0], self.limits[0])
             middle = 128 / 255
             return (_POLE * (t + 1) / (_POLE - t) * (x - middle) + middle).clamp(0, 1).to(x.dtype)
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        return same_points(t)

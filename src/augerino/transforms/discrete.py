@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from augerino.transforms.base import Transform, choose
+from augerino import lie
+from augerino.transforms.base import Size, Transform, choose
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
 
@@ -19,7 +21,6 @@ class Flip(Transform):
         names: "horizontal", "vertical", or the full coordinate names; none means both.
 
     Example:
-        >>> import torch
         >>> Flip("horizontal")(torch.tensor([[[[1.0, 2.0]]]]), torch.tensor([[1.0]]))
         tensor([[[[2., 1.]]]])
     """
@@ -41,6 +42,11 @@ class Flip(Transform):
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         return self.forward(y, t)
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        signs = dict(zip(self.names, (1 - 2 * lie.at_least_float32(t)).unbind(-1), strict=True))
+        one = torch.ones_like(next(iter(signs.values())))
+        return torch.diag_embed(torch.stack([signs.get("flip_horizontal", one), signs.get("flip_vertical", one), one], dim=-1))
 
     def settings(self) -> dict[str, Any]:
         return {"names": list(self.names)}

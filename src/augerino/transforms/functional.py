@@ -29,6 +29,21 @@ def frame(height: int, width: int) -> tuple[float, float]:
     return 2 * width / (width + height), 2 * height / (width + height)
 
 
+def in_pixels(matrix: Tensor, size: tuple[int, int]) -> Tensor:
+    """An affine matrix in the isotropic `frame` as one in pixels from the centre of the image.   matrix: (B, 3, 3)"""
+    return _with_unit(matrix, sum(size) / 4)
+
+
+def in_frame(matrix: Tensor, size: tuple[int, int]) -> Tensor:
+    """An affine matrix in pixels from the centre of the image as one in the isotropic `frame`.   matrix: (B, 3, 3)"""
+    return _with_unit(matrix, 4 / sum(size))
+
+
+def _with_unit(matrix: Tensor, unit: float) -> Tensor:
+    linear, shift = matrix[:, :2, :2], matrix[:, :2, 2:]
+    return torch.cat([torch.cat([linear, shift * unit], dim=2), matrix[:, 2:]], dim=1)
+
+
 def warp(
     x: Tensor,
     pull: Tensor,

@@ -9,10 +9,8 @@ from torch import Tensor
 from augerino import lie
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import Transform
+from augerino.transforms.base import Size, Transform
 from augerino.units import PIXEL, RADIAN
-
-Size = tuple[int, int]  # height, width
 
 
 class RotoTranslate2d(Transform):
@@ -47,6 +45,7 @@ class RotoTranslate2d(Transform):
     names = ("rotate", "translate_x", "translate_y")
     units = (RADIAN, PIXEL, PIXEL)
     fades = True
+    in_pixels = True
 
     def __init__(self, padding: float = 0.0, limit: float | None = None) -> None:
         super().__init__()
@@ -66,6 +65,9 @@ class RotoTranslate2d(Transform):
         """The inverses of `matrix(t, size)`, which are not the elements at -t: first move back, then turn back."""
         cos, sin, x, y = self._parts(t, size)
         return _rows((cos, sin, -cos * x - sin * y), (-sin, cos, sin * x - cos * y))
+
+    def point_map(self, t: Tensor, size: Size) -> Tensor:
+        return functional.in_pixels(self.matrix(t, size), size)
 
     def canvas(self, size: Size) -> Size:
         """What an image of (height, width) is moved on: itself and the margin."""
