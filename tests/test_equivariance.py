@@ -90,7 +90,7 @@ def test_the_error_falls_with_the_square_root_of_copies():
     logs = torch.tensor([[math.log(n), math.log(error(n))] for n in counts])
     centred = logs - logs.mean(0)
     slope = (centred[:, 0] * centred[:, 1]).sum() / centred[:, 0].square().sum()
-    assert -0.7 < slope < -0.3
+    assert -0.75 < slope < -0.25  # the square root is -1/2; interpolation leaves a little that no copies take away
 
 
 @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name)
