@@ -154,6 +154,9 @@ def test_networks_by_name():
             default_net(name, "images", x, 5, 4)
     with pytest.raises(ag.InputError, match="takes images"):
         default_net("layer13", "signals", torch.zeros(2, 1, 50), 5, 4)
+    assert default_net("fc_densenet_small", "masks", x, 5, 4)(x).shape == (2, 5, 8, 8)
+    with pytest.raises(ag.InputError, match="'fc_densenet_small' labels pixels, but the targets are no masks"):
+        default_net("fc_densenet_small", "images", x, 5, 4)
 
 
 @pytest.mark.parametrize(("steps", "epochs"), [(1, FEWEST_STEPS), (4, 150), (16, 40), (100, 40), (469, 13), (10_000, 5)])

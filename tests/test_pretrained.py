@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import augerino as ag
+from augerino.nets.fc_densenet import FCDenseNet
 from augerino.nets.layer13 import Layer13
 from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
@@ -26,6 +27,7 @@ NETS = {
 }
 OTHERS = {
     "SmallSignalNet": (lambda: SmallSignalNet(2, 4, width=4), torch.rand(3, 2, 40), ag.TimeShift()),
+    "FCDenseNet": (lambda: FCDenseNet(3, 4, growth=2, layers=(1, 2, 1), first=4), X, ag.Affine2d("rotate")),
     "SmallUNet": (lambda: SmallUNet(3, 4, width=4), X, ag.Affine2d("rotate")),
     "SmallPointNet": (lambda: SmallPointNet(4, width=4), torch.rand(3, 9, 3), ag.Affine3d("rotate_z")),
     "LieResNet": (lambda: LieResNet(4, width=8, layers=1, species=()), torch.rand(3, 9, 3), ag.Affine3d("rotate_z")),

@@ -14,6 +14,7 @@ from augerino.augmentation import Augmentation, Chain
 from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
+from augerino.nets import fc_densenet
 from augerino.nets.layer13 import Layer13
 from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
@@ -183,7 +184,8 @@ def default_model(
 
 
 def default_net(name: str, kind: Kind, x: Any, outputs: int, width: int) -> nn.Module:
-    """A network by name: "auto" or "small" for ours, "layer13" for the paper's, a name of timm's, or "package.module:function".
+    """A network by name: "auto" or "small" for ours, "layer13" and "fc_densenet67" for the paper's, a name of timm's, or
+    "package.module:function".
 
     Such a function is called with the number of channels (or values) of an input and the number of outputs.
     """
@@ -194,6 +196,10 @@ def default_net(name: str, kind: Kind, x: Any, outputs: int, width: int) -> nn.M
         if kind != "images":
             raise InputError(f"The network 'layer13' takes images, but the inputs are {kind}: use --net auto.")
         return Layer13(channels, outputs, width)
+    if name in fc_densenet.NAMED:
+        if kind != "masks":
+            raise InputError(f"The network '{name}' labels pixels, but the targets are no masks: use --net auto.")
+        return fc_densenet.NAMED[name](channels, outputs)
     if ":" in name:
         return _imported(name, channels, outputs)
     return _timm(name, channels, outputs)
@@ -240,8 +246,8 @@ def _timm(name: str, channels: int, outputs: int) -> nn.Module:
         import timm
     except (ImportError, RuntimeError) as error:
         raise InputError(
-            f"There is no network '{name}': there are auto, small and layer13, 'package.module:function', and timm's names, "
-            'which need pip install "augerino[timm]".'
+            f"There is no network '{name}': there are auto, small and layer13, for masks {', '.join(fc_densenet.NAMED)}, "
+            "'package.module:function', and timm's names, which need pip install \"augerino[timm]\"."
         ) from error
     if name.partition(".")[0] not in timm.list_models():
         raise InputError(f"timm has no network '{name}'; `timm.list_models()` names them.")

@@ -35,7 +35,8 @@ class LearnOptions(Recipe):
     coordinates: Annotated[tuple[str, ...], _NAMES] = Recipe.coordinates
     """single coordinates to learn, by name, as in rotate,scale,flip_horizontal"""
     net: str = "auto"
-    """the network: auto, small, layer13, a name of timm's, or package.module:function"""
+    """the network: auto, small, layer13, fc_densenet_small (or fc_densenet56, 67, 103) for masks, a name of timm's, or
+    package.module:function"""
     size: Annotated[str | None, tyro.conf.arg(metavar="N|HxW", help_behavior_hint="")] = None
     """bring all images to this size"""
     task: Annotated[Literal["classification", "regression", "segmentation"] | None, tyro.conf.arg(help_behavior_hint="")] = None

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from augerino.nets.fc_densenet import FCDenseNet
 from augerino.nets.layer13 import Layer13
 from augerino.nets.lieconv import LieResNet
 from augerino.nets.points import SmallPointNet
@@ -11,5 +12,6 @@ from augerino.nets.steerable import SteerableCNN
 from augerino.nets.unet import SmallUNet
 
 BUILT_IN: dict[str, type[nn.Module]] = {
-    kind.__name__: kind for kind in (Layer13, LieResNet, SmallCNN, SmallPointNet, SmallSignalNet, SmallUNet, SteerableCNN)
+    kind.__name__: kind
+    for kind in (FCDenseNet, Layer13, LieResNet, SmallCNN, SmallPointNet, SmallSignalNet, SmallUNet, SteerableCNN)
 }
