@@ -18,6 +18,7 @@ def test_regularizers_are_what_they_say():
     assert ag.NegativeL2()(a).item() == pytest.approx(-(0.09 + 0.16))
     assert ag.NegativeNorm()(a).item() == pytest.approx(-0.5)
     assert ag.LogVolume()(a).item() == pytest.approx(-math.log(0.3 * 0.4))
+    assert ag.NegativeEntropy()(a).item() == pytest.approx(-math.log(0.6 * 0.8))
 
 
 @pytest.mark.parametrize("regularizer", [ag.NegativeL2(), ag.NegativeNorm(), ag.LogVolume()], ids=lambda r: type(r).__name__)
@@ -28,6 +29,40 @@ def test_a_coordinate_past_its_limit_is_not_pushed_and_the_others_are(regularize
     inside = augmentation(rotate=3.0, scale=0.5)
     (gradient,) = torch.autograd.grad(regularizer(inside), inside.distribution.raw_bound)
     assert (gradient < 0).all()
+
+
+class TestNegativeEntropy:
+    """It also knows correlations, and does not mind in which unit a coordinate is counted."""
+
+    @staticmethod
+    def rigid(scale_tril, limit=None):
+        return ag.Augmentation(ag.RotoTranslate2d(limit=limit), ag.Gaussian([0.0] * 3, scale_tril))
+
+    def test_it_is_minus_the_entropy_below_the_limits(self):
+        a = self.rigid([[0.3, 0.0, 0.0], [0.5, 2.0, 0.0], [0.1, 0.2, 1.0]], limit=20.0)
+        assert ag.NegativeEntropy()(a).item() == pytest.approx(-a.distribution.entropy().item())
+        flip = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3]))
+        assert ag.NegativeEntropy()(flip).item() == pytest.approx(0.3 * math.log(0.3) + 0.7 * math.log(0.7))
+
+    def test_every_scale_is_pushed_by_its_relative_growth(self):
+        a = self.rigid([0.1, 5.0, 0.7])
+        (gradient,) = torch.autograd.grad(ag.NegativeEntropy()(a), a.distribution.raw_diagonal)
+        growth = torch.sigmoid(a.distribution.raw_diagonal) / a.distribution.spread
+        assert torch.allclose(gradient, -growth)
+
+    def test_past_its_limit_a_scale_is_not_pushed_and_the_others_are(self):
+        a = self.rigid([4.0, 12.0, 3.0], limit=10.0)
+        value = ag.NegativeEntropy()(a)
+        (gradient,) = torch.autograd.grad(value, a.distribution.raw_diagonal)
+        assert gradient[:2].abs().max() < 1e-6 and gradient[2] < -0.1
+        assert value.item() == pytest.approx(ag.NegativeEntropy()(self.rigid([math.pi, 10.0, 3.0], limit=10.0)).item())
+
+    def test_a_certain_flip_and_a_box_keep_finite_gradients(self):
+        flip = ag.Bernoulli([0.5])
+        flip.raw_probability.data.fill_(200.0)
+        chain = ag.Chain(ag.Augmentation(ag.Flip("vertical"), flip), augmentation(rotate=0.3))
+        ag.NegativeEntropy()(chain).backward()
+        assert all(p.grad.isfinite().all() for p in chain.parameters())
 
 
 def test_a_flip_is_pushed_towards_one_half_from_both_sides():

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from augerino.probing import Probe as Probe
     from augerino.recipe import Recipe as Recipe
     from augerino.regularizers import LogVolume as LogVolume
+    from augerino.regularizers import NegativeEntropy as NegativeEntropy
     from augerino.regularizers import NegativeL2 as NegativeL2
     from augerino.regularizers import NegativeNorm as NegativeNorm
     from augerino.training import Epoch as Epoch
@@ -83,7 +84,7 @@ _HOMES = {
     "policy": ("Policy",),
     "probing": ("Probe",),
     "recipe": ("Recipe",),
-    "regularizers": ("LogVolume", "NegativeL2", "NegativeNorm"),
+    "regularizers": ("LogVolume", "NegativeEntropy", "NegativeL2", "NegativeNorm"),
     "training": ("Epoch", "History", "fit", "param_groups", "train"),
     "transforms": (
         *("Affine2d", "Affine3d", "Boxes", "Brightness", "Contrast", "Flip", "Gain", "Keypoints", "LabelMap", "LieTransform"),

@@ -33,3 +33,22 @@ class LogVolume:
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
         return -capped_spread(augmentation).log().sum()
+
+
+class NegativeEntropy:
+    r"""\(-H(\mu_\theta)\), minus the entropy of the distribution: the log-volume of a uniform box, and for a Gaussian
+    \(-\sum_i \log \sigma_i - \tfrac12 \log\det R\) up to a constant, R being its correlations.
+
+    Every coordinate is pushed by its relative growth, so units do not matter: radians and pixels may stand side by side,
+    where a sum of squares would be the pixels' alone. A coordinate past its limit gains nothing more.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> round(NegativeEntropy()(Augmentation(Affine2d("rotate"), Uniform([1.0]))).item(), 4)
+        -0.6931
+    """
+
+    def __call__(self, augmentation: Augmentation) -> Tensor:
+        distribution, limits = augmentation.distribution, augmentation.limits
+        beyond = (distribution.spread / limits - 1).clamp_min(0).log1p()  # log(spread / limit), where that is above 0
+        return beyond.sum() - distribution.entropy()
