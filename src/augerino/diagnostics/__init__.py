@@ -1,6 +1,7 @@
 """Measurements of models and of what was learned: functions that return small dataclasses, and never draw or print."""
 
 from augerino.diagnostics.comparison import Score, judge_all, per_class, score
+from augerino.diagnostics.equivariance import Equivariance, equivariance_error
 from augerino.diagnostics.evaluation import Evaluation, evaluate
 from augerino.diagnostics.evidence import Change, Evidence, Findings, gather
 from augerino.diagnostics.orbit import Orbit, orbit
@@ -9,6 +10,7 @@ from augerino.diagnostics.verdict import Verdict, verdicts
 
 __all__ = [
     "Change",
+    "Equivariance",
     "Evaluation",
     "Evidence",
     "Findings",
@@ -16,6 +18,7 @@ __all__ = [
     "Profile",
     "Score",
     "Verdict",
+    "equivariance_error",
     "evaluate",
     "gather",
     "judge_all",

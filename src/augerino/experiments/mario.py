@@ -13,7 +13,7 @@ from augerino import plots
 from augerino.data.mario import mario_and_iggy
 from augerino.data.sprites import Sprites, sprites
 from augerino.experiments.drawing import draw_bounds_over_training, draw_orbits, draw_samples, draw_start_and_learned
-from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
+from augerino.experiments.runner import Experiment, ImageSettings, Line, Row, Trial, mean_sd, of_row
 from augerino.experiments.training import WIDE, curves, make_augmentation, train_row
 
 TRUE = math.pi / 4
@@ -21,7 +21,7 @@ ANGLES = torch.linspace(-math.pi, math.pi, 73)
 
 
 @dataclass(frozen=True)
-class Mario(Settings):
+class Mario(ImageSettings):
     """Sprites upright or upside down: is the rotation learned up to ±45°, from any start?"""
 
     weights: tuple[float, ...] = (0.01, 0.05, 0.1)

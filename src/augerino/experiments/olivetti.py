@@ -11,14 +11,14 @@ import augerino as ag
 from augerino import plots
 from augerino.data.olivetti import Faces, rotated_olivetti
 from augerino.experiments.drawing import draw_bounds_over_training, draw_orbits, draw_samples
-from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
+from augerino.experiments.runner import Experiment, ImageSettings, Line, Row, Trial, mean_sd, of_row
 from augerino.experiments.training import curves, make_augmentation, train_row
 
 ANGLES = torch.linspace(-math.pi / 2, math.pi / 2, 37)
 
 
 @dataclass(frozen=True)
-class Olivetti(Settings):
+class Olivetti(ImageSettings):
     """Turned faces, the angle as target: does the rotation collapse?
 
     Turning an image leaves black corners, from which a network can read the turn and undo it. The rows called Augerino show

@@ -11,7 +11,7 @@ import augerino as ag
 from augerino import plots
 from augerino.data import mnist
 from augerino.experiments.drawing import draw_bounds_over_training, draw_orbits, draw_samples, draw_start_and_learned
-from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
+from augerino.experiments.runner import Experiment, ImageSettings, Line, Row, Trial, mean_sd, of_row
 from augerino.experiments.training import NEAR_ZERO, WIDE, curves, make_augmentation, train_row
 
 COPIES = (1, 4, 16)
@@ -19,7 +19,7 @@ ANGLES = torch.linspace(-math.pi, math.pi, 49)
 
 
 @dataclass(frozen=True)
-class RotMnist(Settings):
+class RotMnist(ImageSettings):
     """Rotated MNIST: does the learned rotation reach the full circle, and what does it bring?"""
 
     weights: tuple[float, ...] = (0.01, 0.05, 0.1)

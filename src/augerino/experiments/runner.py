@@ -35,24 +35,37 @@ class Settings:
     """share of the training during which bounds wait for the network; the released recipe has none"""
     memory: float = 0.999
     """Adam's second beta for the bounds: how slowly it forgets how large their gradients were"""
+    jobs: int = 1
+    """trainings at once, one thread each"""
+
+    def check(self) -> None:
+        """Refuses counts that cannot be."""
+        self._at_least_one("seeds", "epochs", "batch_size", "jobs")
+        if not 0 <= self.warm_up < 1:
+            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
+        if not 0 <= self.memory < 1:
+            raise InputError(f"memory must lie between 0 and below 1, but got {self.memory}.")
+
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class ImageSettings(Settings):
+    """What experiments can be told whose network takes one image to one answer."""
+
     net: Literal["small", "layer13"] = "layer13"
     """the network: a small CNN, or the paper's"""
     width: int = 128
     """its width"""
     steerable_epochs: int = 200
     """passes for the steerable baseline, which is slower and needs fewer"""
-    jobs: int = 1
-    """trainings at once, one thread each"""
 
     def check(self) -> None:
-        """Refuses counts that cannot be."""
-        for name in ("seeds", "epochs", "steerable_epochs", "batch_size", "width", "jobs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
-        if not 0 <= self.warm_up < 1:
-            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
-        if not 0 <= self.memory < 1:
-            raise InputError(f"memory must lie between 0 and below 1, but got {self.memory}.")
+        super().check()
+        self._at_least_one("steerable_epochs", "width")
 
 
 @dataclass(frozen=True)
@@ -67,6 +80,7 @@ class Row:
     rate: float | None = None  # learning rate of the bounds, if not that of the settings
     wait: float | None = None  # share of the training during which bounds wait, if not that of the settings
     corners: bool = True  # whether the network sees the corners of an image, or the disc inside it only
+    regularizer: Literal["l2", "entropy"] = "l2"  # what makes wide distributions cheap
     data: str = ""  # which variant of the data, where an experiment has several
 
     @property

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import augerino as ag
-from augerino.experiments.runner import Row, Settings
+from augerino.experiments.runner import ImageSettings, Row
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
@@ -42,7 +42,7 @@ class Disc(nn.Module):
         return x * (down[:, None].square() + across.square() <= 1)
 
 
-def make_net(settings: Settings, row: Row, channels: int, outputs: int) -> nn.Module:
+def make_net(settings: ImageSettings, row: Row, channels: int, outputs: int) -> nn.Module:
     """The row's network."""
     if row.kind == "steerable":
         return SteerableCNN(channels, outputs, width=max(settings.width // 3, 4))
@@ -67,7 +67,7 @@ def make_augmentation(row: Row, coordinates: tuple[str, ...] = COORDINATES) -> a
 
 
 def train_row(
-    settings: Settings,
+    settings: ImageSettings,
     row: Row,
     seed: int,
     x: Tensor,

@@ -10,14 +10,14 @@ import torch.nn.functional as F
 import augerino as ag
 from augerino import plots
 from augerino.data.sprites import sprites
-from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
+from augerino.experiments.runner import Experiment, ImageSettings, Line, Row, Trial, mean_sd, of_row
 from augerino.experiments.training import train_row
 
 TRUE = math.pi / 4
 
 
 @dataclass(frozen=True)
-class Why(Settings):
+class Why(ImageSettings):
     """Loss against the bound: flat inside the true extent, rising beyond it, and the penalty's pull in between."""
 
     weight: float = 0.05
