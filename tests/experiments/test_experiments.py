@@ -19,12 +19,14 @@ FIGURES = {
     "mario": {f"{kind}-{data}.png" for kind in ("data", "distributions", "starts", "orbit") for data in ("own", "released")},
     "olivetti": {"data.png", "bounds.png", "orbit.png", "predicted.png"},
     "why": {"profile.png"},
+    "camvid": {"data.png", "samples.png", "spreads.png", "equivariance.png", "turning.png"},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
     "mario": ["--train", "64", "--test", "20"],
     "olivetti": ["--batch-size", "64"],
     "why": ["--train", "64", "--epochs", "1", "--items", "8", "--points", "4"],
+    "camvid": ["--train", "4", "--test", "2", "--batch-size", "2", "--epochs", "1", "--items", "1"],
 }
 
 
@@ -40,6 +42,9 @@ def data(tmp_path, monkeypatch):
     np.savez(folder / "mnist.npz", x_train=digits, y_train=labels, x_test=digits[:40], y_test=labels[:40])
     np.savez(folder / "olivetti.npz", images=rng.integers(0, 256, (400, 64, 64), dtype=np.uint8))
     np.savez(folder / "mario_iggy.npz", mario=rng.random((1, 3, 32, 32)), iggy=rng.random((1, 3, 32, 32)))
+    scenes = {f"x_{part}": rng.integers(0, 256, (6, 36, 48, 3), dtype=np.uint8) for part in ("train", "val", "test")}
+    labels = {f"y_{part}": rng.integers(0, 12, (6, 36, 48), dtype=np.uint8) for part in ("train", "val", "test")}
+    np.savez(folder / "camvid_small.npz", **scenes, **labels)
     return folder
 
 
@@ -100,10 +105,14 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rotmnits"], "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, why"),
+        (["rotmnits"], "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why"),
         (["rotmnist", "--preset", "huge"], "There is no preset 'huge': choose one of quick, cpu, paper"),
         (["rotmnist"], "--data DIR"),
         (["olivetti"], "--data DIR"),
+        (["camvid"], "CamVid is not there: name the folder"),
+        (["camvid", "--data", "nowhere"], "CamVid is not in nowhere: name the folder"),
+        (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),
+        (["camvid", "--whole", "2"], "whole is a share of the training, from 0 to 1, but got 2.0"),
         (["--resume", "nowhere"], "not a run folder"),
         (["why", "--epochs", "0"], "epochs must be at least 1, but got 0"),
         ([], "needs the name of an experiment"),

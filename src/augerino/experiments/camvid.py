@@ -94,7 +94,7 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
         "distribution": model.augmentation.distribution.settings() if row.kind == "learned" else None,
         "curves": curves(history, start),
         "equivariance": {name: _rounded(value) for name, value in asdict(error).items() if name != "coordinate"},
-        "turning": _turning(model, x[:1]),
+        "turning": _turning(model, scenes.upright[[_middle(scenes.upright)]].float() / 255),
     }
 
 
@@ -113,6 +113,11 @@ def _turning(model: ag.EquivariantModel, x: Tensor) -> list[list[str]]:
         said = model(turn(x.expand(len(t), -1, -1, -1), t)).softmax(dim=1)
         back, seen = turn.inverse(said, t), turn.coverage(said, t)[:, 0]
     return camvid_figures.to_text(torch.where(seen > 0.999, back.argmax(dim=1), IGNORE))
+
+
+def _middle(x: Tensor) -> int:
+    """The scene that is drawn: the first ones of CamVid were filmed at dusk."""
+    return len(x) // 2
 
 
 def _rounded(values: list[float]) -> list[float]:
@@ -150,12 +155,14 @@ def draw(settings: CamVid, trials: list[Trial], folder: Path, data: str | None) 
     learned = [row for row in rows(settings) if row.kind == "learned"]
     rigid = ag.RotoTranslate2d(settings.padding)
     with ag.plots.style():
-        camvid_figures.draw_data(folder / "data.png", scenes.x_train[:6], scenes.y_train[:6])
-        camvid_figures.draw_samples(folder / "samples.png", scenes.x_test[:1], trials, learned, rigid)
+        picked = torch.linspace(0, len(scenes.x_train) - 1, 6).long()
+        camvid_figures.draw_data(folder / "data.png", scenes.x_train[picked], scenes.y_train[picked])
+        middle = [_middle(scenes.upright)]
+        camvid_figures.draw_samples(folder / "samples.png", scenes.x_test[middle], trials, learned, rigid)
         camvid_figures.draw_spreads(folder / "spreads.png", trials, learned)
         camvid_figures.draw_equivariance(folder / "equivariance.png", trials, rows(settings))
         compared = [row for row in rows(settings) if row.regularizer == "entropy" or row.kind == "none"]
-        camvid_figures.draw_turning(folder / "turning.png", scenes.upright[:1], SHOWN, trials, compared)
+        camvid_figures.draw_turning(folder / "turning.png", scenes.upright[middle], SHOWN, trials, compared)
 
 
 EXPERIMENT = Experiment(

@@ -90,6 +90,7 @@ def draw_spreads(path: Path, trials: Sequence[Trial], learned: Sequence[Row]) ->
     for ax, title, unit in zip(axes, ("rotation", "translations (x solid, y dashed)"), ("degrees", "pixels"), strict=True):
         ax.set_title(title)
         ax.set_xlabel("epoch")
+        ax.locator_params(axis="x", integer=True)
         ax.set_ylabel(f"standard deviation, {unit}")
         ax.set_ylim(bottom=0)
     fig.legend(loc="outside lower center", ncols=2)
