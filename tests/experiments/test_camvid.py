@@ -11,7 +11,7 @@ from augerino.data.camvid import CLASSES, COLORS
 from augerino.experiments import catalogue
 from augerino.experiments.camvid import CamVid, rows
 from augerino.experiments.camvid_figures import colored, from_text, to_text
-from augerino.experiments.segmenting import REGULARIZERS, Scenes, confusion_of, make_augmentation, train_row
+from augerino.experiments.segmenting import REGULARIZERS, Scenes, confusion_of, loss_at, make_augmentation, train_row
 
 
 def scenes(n=12, height=10, width=14):
@@ -89,6 +89,29 @@ def test_a_perfect_model_is_never_confused():
     x[:, :, 0] = 0
     found = confusion_of(Reader(), x, y, len(CLASSES), batch_size=5)
     assert found.sum() == found.diagonal().sum() == (y != IGNORE).sum()
+
+
+def test_the_loss_at_a_scale_is_that_of_scenes_so_moved():
+    """A network that knows its place pays for what moves; scenes left alone cost what they cost."""
+    height, width = 12, 12
+    scores = torch.zeros(2, height, width)
+    scores[0, :, :6], scores[1, :, 6:] = 2.0, 2.0
+
+    class Place(torch.nn.Module):
+        def forward(self, x):
+            return scores.expand(len(x), -1, -1, -1)
+
+    y = scores.argmax(0).to(torch.uint8).expand(4, -1, -1).clone()
+    y[:, 0] = IGNORE
+    model = ag.EquivariantModel(
+        Place(), ag.Augmentation(ag.RotoTranslate2d(), ag.Gaussian([0.0] * 3, 1.0)), average=ag.mean_log_prob
+    )
+    x = torch.zeros(4, 3, height, width, dtype=torch.uint8)
+    places = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 2.0, 0.0), (0.0, 0.0, 2.0))
+    still, turned, across, down = (loss_at(model, x, y, scales) for scales in places)
+    assert still == pytest.approx(math.log1p(math.exp(-2)), abs=1e-5)
+    assert turned > still + 0.1 and across > still + 0.1 and down == pytest.approx(still, abs=1e-4)
+    assert loss_at(model, x, y, (1.0, 0.0, 0.0)) == turned
 
 
 def test_label_maps_come_back_from_their_text_and_have_their_colors():

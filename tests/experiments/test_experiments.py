@@ -19,7 +19,7 @@ FIGURES = {
     "mario": {f"{kind}-{data}.png" for kind in ("data", "distributions", "starts", "orbit") for data in ("own", "released")},
     "olivetti": {"data.png", "bounds.png", "orbit.png", "predicted.png"},
     "why": {"profile.png"},
-    "camvid": {"data.png", "samples.png", "spreads.png", "equivariance.png", "turning.png"},
+    "camvid": {"data.png", "samples.png", "spreads.png", "losses.png", "equivariance.png", "turning.png"},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],

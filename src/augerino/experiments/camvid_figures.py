@@ -1,7 +1,7 @@
 """The figures of the segmentation experiment, from its trials and the scenes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +93,28 @@ def draw_spreads(path: Path, trials: Sequence[Trial], learned: Sequence[Row]) ->
         ax.locator_params(axis="x", integer=True)
         ax.set_ylabel(f"standard deviation, {unit}")
         ax.set_ylim(bottom=0)
+    fig.legend(loc="outside lower center", ncols=2)
+    fig.savefig(path)
+
+
+def draw_losses(path: Path, trials: Sequence[Trial], learned: Sequence[Row], scales: Mapping[str, Sequence[float]]) -> None:
+    """What moving scenes further costs trained models: the loss above that of scenes left alone, the mean of the seeds."""
+    fig, axes = plots.figure(1, 2, 8.6, 3.4)
+    for color, row in zip(plots.CLASSES, learned, strict=False):
+        found = [trial["losses"] for trial in of_row(trials, row)]
+        for part, style in (("trained on", "-"), ("not seen", "--")):
+            for ax, name in zip(axes, scales, strict=True):
+                losses = torch.tensor([one[part][name] for one in found]).mean(dim=0)
+                x = [math.degrees(v) for v in scales[name]] if name == "rotate" else list(scales[name])
+                label = f"{row.name}, scenes {part}" if name == "rotate" else None
+                ax.plot(x, (losses - losses[0]).tolist(), color=color, ls=style, lw=1.8, label=label)
+    low, high = (pick(limit) for pick, limit in zip((min, max), zip(*(ax.get_ylim() for ax in axes), strict=True), strict=True))
+    for ax, title, unit in zip(axes, ("rotation alone", "translations alone"), ("degrees", "pixels"), strict=True):
+        ax.set_ylim(low, high)  # one scale, so that the two can be compared
+        ax.set_title(title)
+        ax.set_xlabel(f"standard deviation, {unit}")
+        ax.axhline(0, color=plots.START, lw=0.8)
+    axes[0].set_ylabel("loss above that of scenes left alone")
     fig.legend(loc="outside lower center", ncols=2)
     fig.savefig(path)
 

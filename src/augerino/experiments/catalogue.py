@@ -46,7 +46,7 @@ ENTRIES = (
         "CamVid's folders or camvid_small.npz",
         "accuracy 69.8 % (68.7 % without)",
         "1 min",
-        "60 min",
+        "45 min",
     ),
     Entry("why", "5", "why it works: loss against the bound", "own sprites", "flat inside, rising beyond", "1 min", "2 min"),
 )

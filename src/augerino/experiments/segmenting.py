@@ -1,7 +1,7 @@
 """The one training that every row of a segmentation experiment runs: same scenes, same loop, another augmentation."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import augerino as ag
+from augerino.augmentation import Element
+from augerino.data.arrays import IGNORE
 from augerino.defaults import masked_nll, no_augmentation
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.segmentation import confusion
@@ -27,8 +29,8 @@ class SegmentationSettings(Settings):
 
     net: Literal["fc_densenet_small", "fc_densenet56", "fc_densenet67", "fc_densenet103"] = "fc_densenet67"
     """the network; the paper's is fc_densenet67"""
-    weight: float = 0.05
-    """the penalty's weight"""
+    weights: tuple[float, ...] = (0.01, 0.05)
+    """the penalty's weights, one row each and regularizer"""
     rotate: float = 0.3
     """standard deviation that the rotation starts at, in radians"""
     translate: float = 2.0
@@ -123,3 +125,22 @@ def confusion_of(model: nn.Module, x: Tensor, y: Tensor, classes: int, batch_siz
         for images, labels in zip(x.split(batch_size), y.split(batch_size), strict=True):
             total += confusion(model(images.float() / 255).argmax(dim=1), labels, classes)
     return total
+
+
+def loss_at(
+    model: ag.EquivariantModel, x: Tensor, y: Tensor, scales: Sequence[float], draws: int = 2, batch_size: int = 16
+) -> float:
+    """The mean loss per pixel over scenes as bytes, one copy each, were the distribution N(0, diag(scales²)).
+
+    The draws are always the same ones but for their scale, so that two scales can be compared.
+    """
+    generator = torch.Generator().manual_seed(0)
+    total, pixels = 0.0, 0
+    with evaluation_mode(model):
+        for images, labels in zip(x.split(batch_size), y.long().split(batch_size), strict=True):
+            for _ in range(draws):
+                t = torch.randn(len(images), len(scales), generator=generator) * torch.tensor(scales)
+                said = model.average_over(images.float() / 255, Element(model.augmentation.transform, t))
+                counted = int((labels != IGNORE).sum())
+                total, pixels = total + counted * float(masked_nll(said, labels)), pixels + counted
+    return total / max(pixels, 1)
