@@ -54,7 +54,10 @@ class Learned:
 
     def verdicts(self, true: dict[str, float] | None = None, findings: Findings | None = None) -> list[Verdict]:
         """One verdict per coordinate; with `findings` of held-out data, on evidence."""
-        return diagnostics.verdicts(self.augmentation, self.start, true, findings, self.unfinished)
+        outputs = "masks" if self.task == "segmentation" else "outputs"
+        return diagnostics.verdicts(
+            self.augmentation, self.start, true, findings, self.unfinished, followed=self.model.followed, outputs=outputs
+        )
 
     def gather(self, data: Any, items: int = 500, seed: int = 0) -> Findings:
         """What held-out data, given as to `learn`, say of each coordinate."""

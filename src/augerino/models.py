@@ -16,7 +16,7 @@ from augerino import pretrained, tree
 from augerino.augmentation import Augmentation, Element
 from augerino.errors import InputError
 from augerino.policy import Policy
-from augerino.transforms import Transform
+from augerino.transforms import Compose, Still, Transform
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,11 @@ class InvariantModel(nn.Module):
     """
 
     moves_outputs = False
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The coordinates that outputs follow: none, an answer stays the same however the input is moved."""
+        return ()
 
     def __init__(
         self,
@@ -279,6 +284,11 @@ class EquivariantModel(InvariantModel):
             )
         return y
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The coordinates that outputs follow: those under which the action moves anything."""
+        return _moving(self.action)
+
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         h = g.on(self.action)
         try:
@@ -313,6 +323,12 @@ class EquivariantModel(InvariantModel):
         t = self.augmentation.distribution.spread.detach().new_zeros(tree.batch_size(x), len(self.augmentation.names))
         identity = Element(self.augmentation.transform, t)
         return identity.on(self.action).inv(self.average.before(self._outputs(identity(x))))
+
+
+def _moving(action: Transform) -> tuple[str, ...]:
+    if isinstance(action, Compose):
+        return tuple(name for part in action.parts for name in _moving(part))  # type: ignore[arg-type]
+    return () if isinstance(action, Still) else action.names
 
 
 class FixedNodes(nn.Module):

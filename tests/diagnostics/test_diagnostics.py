@@ -8,7 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
-from augerino.diagnostics import evaluate, orbit, verdicts
+from augerino.defaults import masked_nll, output_action
+from augerino.diagnostics import evaluate, judge_all, orbit, score, verdicts
+from augerino.diagnostics.items import chance, judge
+from augerino.diagnostics.pixels import Pixels
 from tests.conftest import smooth_images
 
 
@@ -84,6 +87,66 @@ def test_a_verdict_without_limits_or_units():
 def test_every_distribution_is_told_as_it_is(augmentation, sentence):
     (verdict,) = verdicts(augmentation, augmentation.bounds())
     assert verdict.sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"),
+    [
+        (0.01, "rotate: no, the data allow at most ±0.6°"),
+        (0.8, "rotate: yes, masks follow, ±45.8°"),
+        (3.1, "rotate: yes, equivariant, masks follow all the way (±177.6°)"),
+    ],
+)
+def test_masks_follow_where_labels_stay(bound, words):
+    spatial = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
+    augmentation = ag.Chain(spatial, ag.Augmentation(ag.Brightness(), ag.Uniform([0.5])))
+    model = ag.EquivariantModel(nn.Identity(), augmentation, action=output_action(augmentation.transform))
+    assert model.followed == ("rotate",) and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
+    rotate, brightness = verdicts(augmentation, augmentation.bounds(), followed=model.followed, outputs="masks")
+    assert rotate.sentence == words and brightness.sentence == "brightness: yes, ±50.0 % of full intensity"
+
+
+def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():
+    class Left(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.unused = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            return torch.cat([x, -x], dim=1).log_softmax(dim=1)  # class 0 where it is bright
+
+    x = torch.ones(3, 1, 2, 2)
+    y = torch.tensor([[[0, 0], [0, 1]], [[255, 255], [255, 1]], [[255, 255], [255, 255]]])
+    batches = [(x[:2], y[:2]), (x[2:], y[2:])]
+    assert evaluate(Left(), masked_nll, batches).accuracy == pytest.approx(3 / 5)
+    judged = judge_all(Left(), batches)
+    found = score("left", 1, judged)
+    assert found.items == 2 and found.accuracy.mean == pytest.approx(3 / 5) and found.mean_iou.mean == pytest.approx(0.3)
+    assert found.accuracy.low == 0 and found.accuracy.high == pytest.approx(3 / 4)
+    assert judged.pixels.iou() == [pytest.approx(0.6), 0.0] and judged.pixels.holding() == [1, 2]
+    assert judged.targets is None and all(math.isfinite(value) for value in judged.items.loss)
+    with pytest.raises(ag.InputError, match="every pixel of their masks is ignored"):
+        judge_all(Left(), batches[1:])
+
+
+def test_the_interval_of_very_many_maps_is_that_of_fewer_groups(monkeypatch):
+    target = torch.randint(3, (60, 4, 4), generator=torch.Generator().manual_seed(0))
+    predicted = torch.where(torch.rand(target.shape, generator=torch.Generator().manual_seed(1)) < 0.7, target, 0)
+    few = Pixels.of(predicted, target, 3)
+    monkeypatch.setattr("augerino.diagnostics.pixels.MOST_RESAMPLED", 20)
+    many = Pixels.join([few])
+    for name in ("accuracy", "mean_iou"):
+        a, b = getattr(few, name)(), getattr(many, name)()
+        assert a.low < a.mean < a.high and a.mean == b.mean
+    assert many.right.shape == (60, 3) and many.accuracy().high - many.accuracy().low < 0.2
+
+
+def test_class_255_is_a_class_like_any_other():
+    scores = torch.zeros(2, 300)
+    scores[0, 255] = 9
+    found = judge(scores.log_softmax(dim=1), torch.tensor([255, 255]))
+    assert found.right.tolist() == [1.0, 0.0] and found.loss[1] > 5
+    assert chance(torch.tensor([0, 255])) == pytest.approx(math.log(2))
 
 
 def test_evaluation_leaves_frozen_parts_frozen():

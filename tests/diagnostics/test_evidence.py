@@ -140,6 +140,56 @@ def test_flips_are_judged_by_what_mirroring_does(probability, answer):
     assert verdict.answer == answer
 
 
+class Copy(nn.Module):
+    """Scores of two classes: which of two the pixel is."""
+
+    def __init__(self):
+        super().__init__()
+        self.sharpness = nn.Parameter(torch.tensor(20.0))
+
+    def forward(self, x):
+        return self.sharpness * torch.cat([0.5 - x, x - 0.5], dim=1)
+
+
+def follower(bound):
+    return ag.EquivariantModel(Copy(), ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound])), average=ag.mean_log_prob)
+
+
+def test_masks_are_asked_where_they_say_something():
+    x = (torch.rand(12, 1, 9, 9, generator=torch.Generator().manual_seed(0)).cumsum(-1) > 2.5).float()
+    y = x[:, 0].long()
+    y[0] = 255
+    y[1, :4] = 255
+    findings = gather(follower(0.3), x, y)
+    assert findings.items == 11 and findings.known.low > 0
+    numbers = [c.mean for c in findings.coordinates["rotate"].rise] + [findings.chance, findings.known.mean]
+    assert all(math.isfinite(number) for number in numbers)
+    assert findings == gather(follower(0.3), x[1:], y[1:])
+    with pytest.raises(ag.InputError, match="Every pixel of the held-out masks is ignored"):
+        gather(follower(0.3), x[:1], y[:1])
+
+
+def test_a_symmetry_of_masks_is_an_equivariance():
+    known, none = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0)
+    evidence = Evidence("rotate", none, None, none, None, 0.3, [0.0, 0.6], [none, none], 0.05, 0.3, (0.29, 0.31))
+    model = follower(0.3)
+    findings = Findings(10, 2.0, known, {"rotate": evidence})
+    (verdict,) = verdicts(model.augmentation, {"rotate": 0.3}, None, findings, followed=model.followed, outputs="masks")
+    assert verdict.sentence == "rotate: yes, equivariant, masks follow up to ±17.2° (95 %: ±16.6° to ±17.8°)"
+
+
+def test_mirrored_masks_are_told_as_such():
+    known, harmless, harm = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0), Change(0.9, 0.8, 1.0)
+    told = []
+    for probability, rise in ((0.5, harmless), (0.02, harm)):
+        evidence = Evidence("flip_horizontal", rise, None, rise, None, 1.0, [0.0, 1.0], [harmless, rise], 0.05, None, None)
+        augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
+        findings = Findings(10, 2.0, known, {"flip_horizontal": evidence})
+        options = {"findings": findings, "followed": augmentation.names, "outputs": "masks"}
+        told += [verdict.sentence for verdict in verdicts(augmentation, augmentation.bounds(), **options)]
+    assert "masks of mirrored inputs are mirrored" in told[0] and "have other masks than the mirrored ones" in told[1]
+
+
 def test_judging_classes_values_and_maps():
     log_probs = torch.log_softmax(torch.randn(3, 4, 2, 2), dim=1)
     labels = torch.randint(4, (3, 2, 2))

@@ -19,8 +19,8 @@ from augerino.commands.figures import draw_all
 from augerino.commands.given import Given
 from augerino.data.arrays import Batches, check
 from augerino.data.streams import StreamLoader
-from augerino.diagnostics import Change, Evidence, Findings, Orbit, Score, Verdict, judge_all, orbit, per_class, score
-from augerino.diagnostics.items import Items
+from augerino.diagnostics import Change, Evidence, Findings, Judged, Orbit, Score, Verdict, judge_all, orbit, per_class, score
+from augerino.diagnostics.items import says_something
 from augerino.gallery import write_gallery
 from augerino.learning import Learned, draw_items
 from augerino.recipe import Recipe
@@ -57,7 +57,7 @@ def write_outcome(outcome: Outcome) -> None:
             orbits = _orbits(outcome)
         examples, truths = _examples(given)
         write_gallery(folder.path / "gallery", learned.model, examples, truths, given.class_names, given.task, given.kind)
-    scores = [score(name, copies, items) for name, (copies, items, _) in judged.items()]
+    scores = [score(name, copies, found) for name, (copies, found) in judged.items()]
     true = {name: value for name, value in given.true.items() if name in learned.bounds}
     verdicts = learned.verdicts(true, findings)
     learned.model.cpu()
@@ -97,16 +97,16 @@ def write_outcome(outcome: Outcome) -> None:
     _say(outcome, verdicts, scores, str(report))
 
 
-def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Items, Tensor]]:
+def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
     """Every model on every held-out item: without augmentation, learned with one copy, learned with the test copies."""
     model, copies = outcome.learned.model, outcome.recipe.copies
-    judged: dict[str, tuple[int, Items, Tensor]] = {}
+    judged: dict[str, tuple[int, Judged]] = {}
     if outcome.baseline is not None:
-        judged["no augmentation"] = (1, *judge_all(outcome.baseline.model, _test_batches(outcome)))
+        judged["no augmentation"] = (1, judge_all(outcome.baseline.model, _test_batches(outcome)))
     for count in dict.fromkeys((1, copies)):
         model.test_copies = count
         name = f"learned, {count} {'copy' if count == 1 else 'copies'}"
-        judged[name] = (count, *judge_all(model, _test_batches(outcome)))
+        judged[name] = (count, judge_all(model, _test_batches(outcome)))
     return judged
 
 
@@ -126,6 +126,9 @@ def _examples(given: Given) -> tuple[Any, Tensor]:
     if given.task == "classification":
         rank = [int((y[:i] == y[i]).sum()) for i in chosen]  # the first of every class, then the second, ...
         chosen.sort(key=lambda i: (rank[i], int(y[i])))
+    elif given.task == "segmentation":
+        something = says_something(y).tolist()
+        chosen.sort(key=lambda i: not something[i])
     items = torch.tensor(chosen[:EXAMPLES])
     return tree.map(lambda leaf: leaf[items], x), y[items]
 
@@ -225,17 +228,26 @@ def _score(entry: Score) -> dict[str, Any]:
         "accuracy": accuracy,
         "low": shown.low,
         "high": shown.high,
+        "mean_iou": None if entry.mean_iou is None else dataclasses.asdict(entry.mean_iou),
         "items": entry.items,
     }
 
 
-def _classes(given: Given, judged: dict[str, tuple[int, Items, Tensor]]) -> list[dict[str, Any]]:
+def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[str, Any]]:
+    """How each model does class by class: its accuracy or, for masks, its intersection over union."""
+    pixels = {name: found.pixels for name, (_, found) in judged.items() if found.pixels is not None}
+    if pixels:
+        shares, counts = {name: found.iou() for name, found in pixels.items()}, next(iter(pixels.values())).holding()
+        return [
+            {"class": title, "items": counts[i], "iou": {name: share[i] for name, share in shares.items()}}
+            for i, title in enumerate(given.class_names)
+        ]
     if given.task != "classification":
         return []
     rows = {
-        name: per_class(items.right, y, len(given.class_names))
-        for name, (_, items, y) in judged.items()
-        if items.right is not None
+        name: per_class(found.items.right, found.targets, len(given.class_names))
+        for name, (_, found) in judged.items()
+        if found.items.right is not None and found.targets is not None
     }
     return [
         {"class": title, "items": next(iter(rows.values()))[i][0], "accuracy": {name: row[i][1] for name, row in rows.items()}}
@@ -251,7 +263,7 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
         learned.model.test_copies = outcome.recipe.copies
         with torch.random.fork_rng():
             torch.manual_seed(outcome.recipe.seed + i)
-            accuracy = score("", outcome.recipe.copies, judge_all(learned.model, _test_batches(outcome))[0]).accuracy
+            accuracy = score("", outcome.recipe.copies, judge_all(learned.model, _test_batches(outcome))).accuracy
         found.append(
             {
                 "seed": outcome.recipe.seed + i,

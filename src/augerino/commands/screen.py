@@ -13,7 +13,7 @@ from rich.text import Text
 
 from augerino.augmentation import Augmentation
 from augerino.commands.given import Given
-from augerino.diagnostics import Score, Verdict
+from augerino.diagnostics import Change, Score, Verdict
 from augerino.recipe import Recipe
 from augerino.training import Epoch
 
@@ -99,14 +99,20 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
     """The models side by side on held-out data."""
     what = {"classification": "accuracy", "segmentation": "pixel accuracy"}.get(task, "squared error")
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in (f"held-out ({scores[0].items} items)", what, "95 % interval"):
+    overlap = ("mean IoU", "95 % interval") if scores[0].mean_iou else ()
+    for heading in (f"held-out ({scores[0].items} items)", what, "95 % interval", *overlap):
         table.add_column(heading, no_wrap=True)
     for entry in scores:
-        shown = entry.accuracy or entry.loss
-        mean, low, high = (f"{v:.1%}" if entry.accuracy else f"{v:.4g}" for v in (shown.mean, shown.low, shown.high))
-        table.add_row(entry.name, mean, f"{low} to {high}")
+        told = [text for shown in (entry.accuracy or entry.loss, entry.mean_iou) if shown for text in _told(shown, entry)]
+        table.add_row(entry.name, *told)
     console.print()
     console.print(table)
+
+
+def _told(change: Change, entry: Score) -> tuple[str, str]:
+    """A mean and its interval, shares as percentages."""
+    mean, low, high = (f"{v:.1%}" if entry.accuracy else f"{v:.4g}" for v in (change.mean, change.low, change.high))
+    return mean, f"{low} to {high}"
 
 
 def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:

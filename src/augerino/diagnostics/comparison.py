@@ -10,42 +10,69 @@ from torch import Tensor, nn
 from augerino import tree
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.evidence import Change, resample
-from augerino.diagnostics.items import Items, judge
+from augerino.diagnostics.items import Items, judge, says_something
+from augerino.diagnostics.pixels import Pixels
+from augerino.errors import InputError
 
 MOST_RESAMPLED = 10_000
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What one model made of held-out items, on the CPU: each item's loss and correctness, and beside them the targets of a
+    classification or regression, or the pixels of label maps."""
+
+    items: Items
+    targets: Tensor | None
+    pixels: Pixels | None
+
+
+@dataclass(frozen=True)
 class Score:
-    """One model's result: its mean loss and, for classes, the share of right answers, each with its bootstrap 95 % interval."""
+    """One model's result: its mean loss and, for classes, the share of right answers (for label maps: of right pixels, and the
+    mean intersection over union), each with its bootstrap 95 % interval."""
 
     name: str
     copies: int
     items: int
     loss: Change
     accuracy: Change | None
+    mean_iou: Change | None = None
 
 
-def judge_all(model: nn.Module, loader: Iterable[Any]) -> tuple[Items, Tensor]:
-    """Loss and correctness of every item of a loader, in evaluation mode, and the targets; all on the CPU."""
+def judge_all(model: nn.Module, loader: Iterable[Any]) -> Judged:
+    """Judges a model on every item of a loader, in evaluation mode; label maps without a pixel that counts are left out."""
     where = next(model.parameters()).device
-    losses, rights, targets = [], [], []
+    judged, targets, pixels = list[Items](), list[Tensor](), list[Pixels]()
     with evaluation_mode(model):
         for batch in loader:
             x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
-            found = judge(model(x), y)
-            losses.append(found.loss.double().cpu())
-            rights.append(torch.empty(0) if found.right is None else found.right.double().cpu())
-            targets.append(y.cpu())
-    right = torch.cat(rights)
-    return Items(torch.cat(losses), right if right.numel() else None), torch.cat(targets)
+            prediction, known = model(x), says_something(y)
+            prediction, y = prediction[known], y[known]
+            if len(y) == 0:
+                continue
+            judged.append(judge(prediction, y))
+            if not y.is_floating_point() and y.dim() > 1:  # whole maps would be too much to keep
+                pixels.append(Pixels.of(prediction.argmax(dim=1), y, prediction.shape[1]))
+            else:
+                targets.append(y.cpu())
+    if not judged:
+        raise InputError("There is no held-out item to judge the model by: none came, or every pixel of their masks is ignored.")
+    rights = [found.right.double().cpu() for found in judged if found.right is not None]
+    items = Items(torch.cat([found.loss.double().cpu() for found in judged]), torch.cat(rights) if rights else None)
+    return Judged(items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None)
 
 
-def score(name: str, copies: int, items: Items) -> Score:
-    """Means over items, with intervals; of very many items the normal ones, which are the same there."""
+def score(name: str, copies: int, judged: Judged) -> Score:
+    """Means over items, with intervals; of very many items the normal ones, which are the same there. Pixels are pooled."""
+    items = judged.items
     change = resample(len(items.loss)).change if len(items.loss) <= MOST_RESAMPLED else _normal
-    accuracy = None if items.right is None else change(items.right)
-    return Score(name, copies, len(items.loss), change(items.loss), accuracy)
+    if judged.pixels is not None:
+        accuracy: Change | None = judged.pixels.accuracy()
+    else:
+        accuracy = None if items.right is None else change(items.right)
+    mean_iou = None if judged.pixels is None else judged.pixels.mean_iou()
+    return Score(name, copies, len(items.loss), change(items.loss), accuracy, mean_iou)
 
 
 def _normal(values: Tensor) -> Change:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.items import judge
+from augerino.diagnostics.items import counts
 
 
 @contextmanager
@@ -37,7 +37,7 @@ class Evaluation:
 def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]) -> Evaluation:
     """Evaluates a model over a loader of (input, target) batches, in evaluation mode; the model's mode is put back."""
     where = next(model.parameters()).device
-    items, total, right, classes = 0, 0.0, 0.0, False
+    items, total, right, answers, classes = 0, 0.0, 0, 0, False
     with evaluation_mode(model):
         for batch in loader:
             x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
@@ -45,6 +45,7 @@ def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Itera
             count = tree.batch_size(y)
             items, total = items + count, total + count * float(loss(prediction, y))
             if isinstance(y, Tensor) and not y.is_floating_point() and prediction.dim() == y.dim() + 1:
-                share = judge(prediction, y).right
-                classes, right = True, right + (0.0 if share is None else float(share.sum()))
-    return Evaluation(total / max(items, 1), right / max(items, 1) if classes else None, items)
+                counted = counts(y)
+                right += int(((prediction.argmax(dim=1) == y) & counted).sum())
+                classes, answers = True, answers + int(counted.sum())
+    return Evaluation(total / max(items, 1), right / max(answers, 1) if classes else None, items)

@@ -9,7 +9,8 @@ from torch import Tensor
 from augerino import tree
 from augerino.augmentation import Element
 from augerino.diagnostics.evaluation import evaluation_mode
-from augerino.diagnostics.items import Items, chance, judge
+from augerino.diagnostics.items import Items, chance, judge, says_something
+from augerino.errors import InputError
 from augerino.models import InvariantModel
 
 WIDER = 1.5  # how much wider than learned a coordinate is tried
@@ -90,14 +91,17 @@ def gather(
 
     Args:
         model: trained.
-        x, y: held-out inputs and targets; a few hundred are enough.
+        x, y: held-out inputs and targets; a few hundred are enough. Masks without a single pixel that counts are left out.
         steps: at how many extents each continuous coordinate is looked at.
         draws: how often each item is drawn.
         chunk: items at once.
         seed: of draws and resamples.
     """
     where = next(model.parameters()).device
-    x, y = tree.map(lambda leaf: leaf.to(where), x), y.to(where)
+    asked = says_something(y)
+    if not asked.any():
+        raise InputError("Every pixel of the held-out masks is ignored, so they say nothing: give some that are labelled.")
+    x, y = (tree.map(lambda leaf: leaf[asked.to(leaf.device)].to(where), part) for part in (x, y))
     look = _Look(model, x, y, draws, chunk, seed)
     best = chance(y)
     resamples = resample(len(y), seed)

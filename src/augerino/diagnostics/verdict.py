@@ -41,6 +41,8 @@ def verdicts(
     true: dict[str, float] | None = None,
     findings: Findings | None = None,
     unfinished: Collection[str] = (),
+    followed: Collection[str] = (),
+    outputs: str = "outputs",
 ) -> list[Verdict]:
     """One verdict per coordinate: whether it is a symmetry of the data, how far it reaches, or that it cannot be told.
 
@@ -50,6 +52,8 @@ def verdicts(
         true: extents that are known, for data made to have them.
         findings: what held-out data say (`gather`).
         unfinished: coordinates whose bounds were still on their way when training ended.
+        followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
+        outputs: what follows, as "masks".
     """
     described, reach = augmentation.describe(), augmentation.distribution.reach.tolist()
     low, high = (end.tolist() for end in augmentation.distribution.support)
@@ -57,7 +61,15 @@ def verdicts(
     answer: Answer
     for i, (name, learned) in enumerate(augmentation.bounds().items()):
         unit = augmentation.transform.unit(name)
-        case = _Case(reach[i], learned, augmentation.limits[i].item(), described[name], unit, name in unfinished)
+        case = _Case(
+            reach[i],
+            learned,
+            augmentation.limits[i].item(),
+            described[name],
+            unit,
+            name in unfinished,
+            outputs if name in followed else None,
+        )
         found = None if findings is None else findings.coordinates[name]
         if findings is not None and findings.known.low <= 0:
             answer, words = "undecided", "not decided, the network has learned nothing that holds on held-out data"
@@ -85,6 +97,12 @@ class _Case:
     text: str
     unit: Unit
     unfinished: bool
+    follower: str | None  # what moves along with the input; None where the answer stays the same
+
+    @property
+    def symmetric(self) -> str:
+        """The kind of symmetry, in words that an extent may follow."""
+        return "invariant" if self.follower is None else f"equivariant, {self.follower} follow"
 
     @property
     def nothing(self) -> float:
@@ -96,17 +114,23 @@ def _judge_extent(case: _Case) -> tuple[Answer, str]:
     if case.reach < case.nothing:
         return "none", f"no, the data allow at most {case.text}"
     if case.spread >= ALL * case.limit:
-        return "full", f"yes, all the way ({case.text})"
-    return "symmetry", f"yes, {case.text}"
+        return "full", _all_the_way(case)
+    return "symmetry", f"yes, {case.text}" if case.follower is None else f"yes, {case.follower} follow, {case.text}"
+
+
+def _all_the_way(case: _Case) -> str:
+    return f"yes, all the way ({case.text})" if case.follower is None else f"yes, {case.symmetric} all the way ({case.text})"
 
 
 def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
     """By what mirroring every held-out input does."""
     harmless = found.rise[-1].mean <= found.tolerance
     if case.reach >= 0.4 and harmless:
-        return "full", f"yes, mirrored inputs mean the same ({case.text} mirrored)"
+        same = "mirrored inputs mean the same" if case.follower is None else f"{case.follower} of mirrored inputs are mirrored"
+        return "full", f"yes, {same} ({case.text} mirrored)"
     if case.reach < 0.1 and not harmless:
-        return "none", f"no symmetry found, mirrored inputs mean something else ({case.text} mirrored)"
+        other = "mean something else" if case.follower is None else f"have other {case.follower} than the mirrored ones"
+        return "none", f"no symmetry found, mirrored inputs {other} ({case.text} mirrored)"
     return "undecided", f"not decided, {case.text} mirrored"
 
 
@@ -116,11 +140,11 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
         return "none", f"no symmetry found (learned {case.text})"
     if found.reach is None or found.interval is None:  # it never rises within what was looked at
         if found.extents[-1] >= ALL * case.limit and case.reach >= ALL * case.limit:
-            return "full", f"yes, all the way ({case.text})"
+            return "full", _all_the_way(case)
         if case.unfinished:
             return "undecided", f"not decided, still moving at {case.text} when training ended"
         beyond = case.unit.extent(found.extents[-1])
-        return "symmetry", f"yes, invariant up to {case.text} (held-out loss stays flat even at {beyond})"
+        return "symmetry", f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})"
     low, high = found.interval
     if high < case.nothing:
         return "none", f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)"
@@ -129,8 +153,8 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
     if found.reach > case.reach and case.unfinished:
         return "undecided", f"not decided, still moving at {case.text} when training ended"
     if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
-        return "full", f"yes, all the way ({case.text})"
+        return "full", _all_the_way(case)
     if low > case.reach:  # the model bears more than was learned
         more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
-        return "symmetry", f"yes, invariant up to {case.text} ({more})"
-    return "symmetry", f"yes, invariant up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})"
+        return "symmetry", f"yes, {case.symmetric} up to {case.text} ({more})"
+    return "symmetry", f"yes, {case.symmetric} up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})"
