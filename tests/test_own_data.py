@@ -1,6 +1,7 @@
 """`augerino learn PATH` on data that a user may have, from files to the answer."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from PIL import Image
 
 from augerino.cli import main
 from augerino.data import open_source
+from tests.data.made import mask_folder
 
 QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
 
@@ -55,7 +57,56 @@ def test_images_with_masks(capsys):
     assert main(["learn", "data", *QUICK, "--transforms", "affine,flip,color"]) == 0
     shown = capsys.readouterr().out
     assert "segmentation" in shown and "pixel accuracy" in shown
-    assert 0 <= result()["models"][0]["accuracy"] <= 1
+    assert 0 <= result()["models"][0]["accuracy"] <= 1 and 0 <= result()["models"][0]["mean_iou"]["mean"] <= 1
+    sentences = [c["sentence"] for c in result()["coordinates"]]
+    assert not any("invariant" in sentence for sentence in sentences[:6])
+
+
+def test_ignored_masks_are_learned_around(capsys):
+    mask_folder(Path("data"), [[0, 1, 11]] * 12 + [[11]] * 8)
+    assert main(["learn", "data", *QUICK[:-1], "2", "--ignore", "11"]) == 0
+    shown = capsys.readouterr().out
+    assert "Pixels with the number 11 are ignored" in shown and "8 of 20 masks hold nothing but ignored pixels" in shown
+    assert "mean IoU" in shown
+    found, history = result(), json.loads(Path("run/history.json").read_text())
+    assert found["class_names"] == ["0", "1"] and "NaN" not in Path("run/result.json").read_text()
+    assert all(math.isfinite(record["loss"]) for record in history)
+    assert [row["class"] for row in found["per_class"]] == ["0", "1"] and set(found["models"][0]["mean_iou"]) == {
+        "mean",
+        "low",
+        "high",
+    }
+
+
+@pytest.mark.parametrize(
+    ("numbers", "more", "message"),
+    [
+        ([[0, 1]] * 6, {"masks/02.png": (8, 12)}, "masks/02.png has 8×12 and images/02.png 12×12"),
+        ([[0, 1, 5]] * 6, {"classes.txt": "a\nb\n"}, "masks hold the number 5: name it, or --ignore it"),
+        ([[255]] * 6, {}, "Every pixel of every mask has the number 255"),
+        ([[255]] * 6, {"classes.txt": "a\nb\n"}, "Every pixel of every mask has the number 255"),
+        ([[1]] * 6, {"classes.txt": "a\nb\n"}, "hold only the class 'b'"),
+        ([[0, 1]] * 6, {"masks/02.png": (12, 12, 3)}, "masks/02.png must hold one class number a pixel"),
+        ([[0], [1], [2]], {}, "each one holds a class that no other has"),
+    ],
+)
+def test_masks_that_cannot_be_used_leave_no_run_folder(capsys, numbers, more, message):
+    mask_folder(Path("data"), numbers)
+    for name, content in more.items():
+        if isinstance(content, str):
+            Path("data", name).write_text(content)
+        else:
+            Image.fromarray(np.zeros(content, dtype=np.uint8)).save(Path("data", name))
+    assert main(["learn", "data", *QUICK]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and not Path("run").exists()
+
+
+def test_ignore_is_for_masks_alone(capsys):
+    np.savez("data.npz", x=pictures(40), y=np.arange(40) % 2)
+    for data in ("data.npz", "sprites"):
+        assert main(["learn", data, *QUICK, "--ignore", "3"]) == 2
+        assert "--ignore is for" in capsys.readouterr().err and not Path("run").exists()
 
 
 def test_signals_and_flips_and_padded_clouds(capsys):

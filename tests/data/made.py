@@ -31,6 +31,15 @@ def pair_folder(root, n=6, height=8, width=8, classes=3):
     return root
 
 
+def mask_folder(root, numbers, side=12):
+    """One pair for each list of class numbers: stripes of them, from left to right."""
+    for i, there in enumerate(numbers):
+        save(picture(i, side, side), root / "images" / f"{i:02}.png")
+        stripes = np.array(there)[np.arange(side) * len(there) // side]
+        save(Image.fromarray(np.tile(stripes.astype(np.uint8), (side, 1))), root / "masks" / f"{i:02}.png")
+    return root
+
+
 def everything(part):
     """All items of a part, in memory or read one by one."""
     if isinstance(part, tuple):

@@ -9,7 +9,7 @@ import augerino as ag
 from augerino.data import open_source, streams
 from augerino.data.masks import number_classes
 
-from .made import everything, pair_folder, picture, save
+from .made import everything, mask_folder, pair_folder, picture, save
 
 
 def said(source, words):
@@ -104,7 +104,64 @@ def test_masks_in_an_archive(tmp_path):
         open_source(tmp_path / "a.npz", task="classification")
 
 
+@pytest.mark.parametrize("memory", [10**9, 100])
+def test_a_rare_class_stays_where_it_can_be_learned(tmp_path, monkeypatch, memory):
+    monkeypatch.setattr(streams, "MEMORY", memory)
+    mask_folder(tmp_path, [[0, 1]] * 9 + [[0, 1, 2], [255, 255], [0, 7]])
+    for seed in range(8):
+        source = open_source(tmp_path, seed=seed, test_share=0.4)
+        held = [{int(n) for _, y in everything(part) for n in y.unique()} for part in (source.train, source.test)]
+        assert held[0] == {0, 1, 2, 3, 255} and held[1] == {0, 1}
+        assert said(source, "every class left in training") and said(source, "The test part lacks classes: 2, 7")
+    assert said(source, "1 of 12 masks hold nothing but ignored pixels: they count nowhere")
+
+
+def test_a_palette_gives_numbers_whatever_its_colours(tmp_path):
+    mask_folder(tmp_path, [[0, 1, 2]] * 4)
+    for i, file in enumerate(sorted((tmp_path / "masks").iterdir())):
+        numbers = Image.fromarray(np.asarray(Image.open(file)), "L")
+        if i % 2:
+            numbers = Image.fromarray(np.asarray(numbers)).convert("P")
+            numbers.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0])
+        numbers.save(file)
+    _, y = open_source(tmp_path).train
+    assert (y == y[:1]).all() and y.unique().tolist() == [0, 1, 2]
+
+
 class TestBad:
+    @pytest.mark.parametrize("memory", [10**9, 100])
+    @pytest.mark.parametrize(
+        ("train", "test", "message"),
+        [
+            ([[0, 1]] * 3, [[0, 2]], "classes that the training part lacks, and that could not be learned: 2"),
+            ([[0, 1]] * 3, [[255]], "Every pixel of the test part's masks is ignored"),
+            ([[255]] * 3, [[0, 1]], "training part lacks, and that could not be learned: 0, 1"),
+            ([[255]] * 3, [[255]], "Every pixel of every mask has the number 255, which is ignored"),
+            ([[0]] * 3, [[0]], "2 to 255 classes apart, but hold 1"),
+        ],
+    )
+    def test_parts_that_cannot_be_learned_from_or_judged_by(self, tmp_path, monkeypatch, memory, train, test, message):
+        monkeypatch.setattr(streams, "MEMORY", memory)
+        mask_folder(tmp_path / "train", train)
+        mask_folder(tmp_path / "test", test)
+        with pytest.raises(ag.InputError, match=message):
+            open_source(tmp_path)
+
+    @pytest.mark.parametrize(
+        ("numbers", "message"),
+        [([[1]] * 6, "hold only the class 'road'"), ([[0, 1, 9]] * 6, "masks hold the number 9: name it, or --ignore it")],
+    )
+    def test_numbers_that_do_not_fit_the_names(self, tmp_path, numbers, message):
+        mask_folder(tmp_path, numbers)
+        (tmp_path / "classes.txt").write_text("sky\nroad\n")
+        with pytest.raises(ag.InputError, match=message):
+            open_source(tmp_path)
+
+    def test_no_item_can_be_spared(self, tmp_path):
+        mask_folder(tmp_path, [[0], [1], [2], [3]])
+        with pytest.raises(ag.InputError, match="each one holds a class that no other has"):
+            open_source(tmp_path)
+
     def test_images_without_masks_are_named(self, tmp_path):
         pair_folder(tmp_path)
         (tmp_path / "masks" / "3.png").unlink()

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from augerino.commands import screen
 from augerino.commands.given import Given
-from augerino.data.arrays import Kind
+from augerino.data.arrays import IGNORE, Kind
 from augerino.data.clouds import clouds
 from augerino.data.signals import signals
 from augerino.data.source import open_source
@@ -22,7 +22,7 @@ def open_given(settings: dict[str, Any], seed: int) -> Given:
     """The embedded data of that name, drawn anew with the seed, or the data at that path."""
     name = str(settings["data"])
     if name in _EMBEDDED and not Path(name).exists():
-        for option in ("size", "task", "kind", "target"):
+        for option in ("size", "task", "kind", "target", "ignore"):
             if settings[option] is not None:
                 raise InputError(f"--{option} is for data of your own; '{name}' is embedded.")
         return _EMBEDDED[name](seed)
@@ -35,12 +35,15 @@ def open_given(settings: dict[str, Any], seed: int) -> Given:
             task=settings["task"],
             kind=settings["kind"],
             target=settings["target"],
+            ignore=IGNORE if settings["ignore"] is None else settings["ignore"],
             seed=seed,
             test_share=settings["test_share"],
             skip_bad=settings["skip_bad"],
             standardize=True,
             on_progress=progress,
         )
+    if settings["ignore"] is not None and found.kind != "masks":
+        raise InputError(f"--ignore is for masks, but '{name}' holds {found.kind} without: leave it out.")
     outputs = len(found.class_names) if found.class_names else _outputs(found.train)
     return Given(
         Path(name).stem or "run",

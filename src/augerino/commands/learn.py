@@ -22,7 +22,7 @@ from augerino.run_folder import RunFolder
 from augerino.training import Epoch
 
 _SAMPLE = 256  # items from which shapes and units are read
-_OWN = ("data", "net", "size", "task", "kind", "target", "test_share", "skip_bad", "seeds", "baseline", "tensorboard")
+_OWN = ("data", "net", "size", "task", "kind", "target", "ignore", "test_share", "skip_bad", "seeds", "baseline", "tensorboard")
 
 
 def run(options: LearnOptions, words: list[str]) -> int:

@@ -45,6 +45,8 @@ class LearnOptions(Recipe):
     """what the inputs are, where their shape does not say or says wrongly"""
     target: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
     """the array or column to predict, where there are several"""
+    ignore: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
+    """the class number of masks at which nothing is to be learned; 255 by default"""
     test_share: float = 0.2
     """share of the data to hold back, where they have no test part"""
     skip_bad: tyro.conf.FlagCreatePairsOff[bool] = False

@@ -25,8 +25,9 @@ HIGHEST = 65535  # the highest class number that a mask may hold before it is re
 class Masks:
     """Masks on disk by number, as (H, W) class numbers 0, ..., K - 1 in bytes, 255 where nothing is to be learned."""
 
-    def __init__(self, pictures: Pictures, form: Form, table: np.ndarray) -> None:
+    def __init__(self, pictures: Pictures, form: Form, table: np.ndarray, holds: np.ndarray) -> None:
         self.pictures, self.form, self.table = pictures, form, table
+        self.holds = holds  # which classes are in each, (files, K)
 
     def __getitem__(self, i: int) -> Tensor:
         with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
@@ -68,15 +69,16 @@ def read_pairs(root: Path, request: Request) -> Found:
     if not pairs:
         raise InputError(f"The folders of images and masks in {shown(root)} hold no pairs of the same name.")
     bad: Bad = {}
-    good, present = _scan(Files(root, [image for image, _ in pairs]), Files(root, [mask for _, mask in pairs]), request, bad)
+    good, numbers = _scan(Files(root, [image for image, _ in pairs]), Files(root, [mask for _, mask in pairs]), request, bad)
     if not good:
         raise InputError(f"None of the {len(pairs)} pairs can be read: {next(iter(bad.values()))}")
-    table, class_names, more = number_classes(present, _class_names(root), request.ignore)
+    table, class_names, more = number_classes(np.unique(np.concatenate(numbers)), _class_names(root), request.ignore)
     pairs = [pairs[i] for i in good]
     loaded = streams.load(Files(root, [image for image, _ in pairs]), request, beside=1)
     if bad:
         notes.append(f"{len(bad)} pairs with a bad file skipped: {some(list(bad))}.")
-    masks = Masks(Files(root, [mask for _, mask in pairs]), loaded.form, table)
+    holds = np.stack([_held(table[there], len(class_names)) for there in numbers])
+    masks = Masks(Files(root, [mask for _, mask in pairs]), loaded.form, table, holds)
     kept = loaded.kept.tolist()
     marks = [tests[good[i]] for i in kept]
     in_memory = isinstance(loaded.images, Tensor)
@@ -134,10 +136,9 @@ def _match(root: Path, images: Path, masks: Path, notes: list[str]) -> list[tupl
     return [(name, by_stem[1][stem]) for stem, name in by_stem[0].items()]
 
 
-def _scan(images: Files, masks: Files, request: Request, bad: Bad) -> tuple[list[int], np.ndarray]:
-    """The numbers of the readable pairs, and which class numbers occur; every mask is decoded once for it."""
-    good = []
-    present = np.zeros(HIGHEST + 1, dtype=bool)
+def _scan(images: Files, masks: Files, request: Request, bad: Bad) -> tuple[list[int], list[np.ndarray]]:
+    """The readable pairs, and which class numbers are in the mask of each; every mask is decoded once for it."""
+    good, numbers = list[int](), list[np.ndarray]()
     for i in range(len(images)):
         header = mask = None
         with skipping(bad, request.skip_bad, images.name(i)), images.open(i) as file:
@@ -150,10 +151,21 @@ def _scan(images: Files, masks: Files, request: Request, bad: Bad) -> tuple[list
                     f"A mask must have the size of its image, but {shown(masks.name(i))} has {mask.shape[0]}×{mask.shape[1]} and "
                     f"{shown(images.name(i))} {header.height}×{header.width} pixels."
                 )
-            present[np.unique(mask)] = True
+            numbers.append(np.unique(mask))
             good.append(i)
         streams.report(request.on_progress, i + 1, len(images))
-    return good, np.flatnonzero(present)
+    return good, numbers
+
+
+def which_classes(y: Tensor | Masks, classes: int, kept: np.ndarray) -> np.ndarray:
+    """Which classes are in the mask of each item.   y: (N, H, W), or those kept of masks on disk   returns (N, K) bool"""
+    return y.holds[kept] if isinstance(y, Masks) else np.stack([_held(np.unique(mask), classes) for mask in y.numpy()])
+
+
+def _held(labels: np.ndarray, classes: int) -> np.ndarray:
+    held = np.zeros(IGNORE + 1, dtype=bool)
+    held[labels] = True
+    return held[:classes]
 
 
 def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:
@@ -186,6 +198,8 @@ def number_classes(
     if strange:
         raise InputError(f"There are {len(names)} class names, but masks hold the number {strange[0]}: name it, or --ignore it.")
     ids = [number for number in ids if number != ignore]
+    if numbers == [ignore]:
+        raise InputError(f"Every pixel of every mask has the number {ignore}, which is ignored: nothing is left to learn.")
     if len(ids) < 2 or len(ids) > IGNORE:
         raise InputError(f"Masks must tell 2 to {IGNORE} classes apart, but hold {len(ids)}.")
     table = np.full(HIGHEST + 1, IGNORE, dtype=np.uint8)

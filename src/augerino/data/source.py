@@ -172,6 +172,12 @@ def _split(found: Found, targets: Targets, share: float, seed: int) -> np.ndarra
     what = f"Taken as {targets.task}" + (f" of {len(targets.class_names)} classes" if targets.class_names else "")
     found.notes += targets.notes
     found.notes.append(f"{what}: {some(list(targets.class_names), 10)}." if targets.class_names else f"{what}.")
+    held = None
+    if targets.task == "segmentation":
+        kept = found.inputs.order if isinstance(found.inputs, ImageStream) else np.arange(n)
+        held = masks.which_classes(targets.y, len(targets.class_names), kept)
+        if empty := int((~held.any(axis=1)).sum()):
+            found.notes.append(f"{empty} of {n} masks hold nothing but ignored pixels: they count nowhere.")
     if found.test is not None:
         test = found.test
         if test.all() or not test.any() or (~test).sum() < 2:
@@ -179,10 +185,16 @@ def _split(found: Found, targets: Targets, share: float, seed: int) -> np.ndarra
                 f"There must be at least two items to train on and one to test, but there are {(~test).sum()} and {test.sum()}."
             )
         if classes is not None:
-            _compare_classes(classes, test, targets.class_names, found)
+            held = classes[:, None] == np.arange(len(targets.class_names))
+        if held is not None:
+            _compare_classes(held, test, targets.class_names, found)
         return test
     every = ""
-    if classes is not None:
+    if held is not None:
+        test = splitting.split_off_by_content(held, share, seed)
+        every = ", every class left in training"
+        _compare_classes(held, test, targets.class_names, found)
+    elif classes is not None:
         test = splitting.split_off_by_class(classes, targets.class_names, share, seed)
         every = ", every class represented"
     else:
@@ -201,13 +213,22 @@ def _standardized(y: Tensor, train: np.ndarray, found: Found) -> Tensor:
     return ((exact - mean) / deviation).float()
 
 
-def _compare_classes(y: np.ndarray, test: np.ndarray, names: tuple[str, ...], found: Found) -> None:
-    trained, tested = set(y[~test].tolist()), set(y[test].tolist())
-    if tested - trained:
-        new = some([names[label] for label in sorted(tested - trained)])
-        raise InputError(f"The test part has classes that the training part lacks, and that could not be learned: {new}.")
-    if trained - tested:
-        found.notes.append(f"The test part lacks classes: {some([names[label] for label in sorted(trained - tested)])}.")
+def _compare_classes(held: np.ndarray, test: np.ndarray, names: tuple[str, ...], found: Found) -> None:
+    """Refuses parts that nothing can be learned from or judged by.   held: which classes are in each item, (N, K)"""
+    trained, tested = held[~test].any(axis=0), held[test].any(axis=0)
+    if (new := tested & ~trained).any():
+        raise InputError(
+            "The test part has classes that the training part lacks, and that could not be learned: "
+            f"{some([name for name, is_new in zip(names, new, strict=True) if is_new])}."
+        )
+    if found.kind == "masks" and trained.sum() < 2:
+        there = f"only the class '{names[int(trained.argmax())]}'" if trained.any() else "ignored pixels only"
+        raise InputError(f"The masks to train on hold {there}: nothing can be told apart, so label two classes at least.")
+    if found.kind == "masks" and not tested.any():
+        raise InputError("Every pixel of the test part's masks is ignored, so nothing could be judged by them: label some.")
+    if (lacking := trained & ~tested).any():
+        missing = [name for name, lacks in zip(names, lacking, strict=True) if lacks]
+        found.notes.append(f"The test part lacks classes: {some(missing)}.")
 
 
 def _part(inputs: Any, y: Any, chosen: np.ndarray) -> Any:

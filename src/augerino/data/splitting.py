@@ -54,6 +54,39 @@ def split_off_by_class(y: np.ndarray, names: Sequence[str], share: float, seed: 
     return test
 
 
+def split_off_by_content(held: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Marks a share of items that hold several classes each for testing, so that every class stays in one that is left.
+
+    Items that hold nothing are left, too, since nothing can be judged by them.
+
+    Args:
+        held: which classes are in each item, (n, K) bool.
+        share: of the items, between 0 and 1; fewer are taken where classes are rare.
+        seed: of this draw alone.
+
+    Example:
+        >>> held = np.array([[True, True], [True, False], [True, False], [False, False]])
+        >>> split_off_by_content(held, 0.5, seed=0).tolist()
+        [False, True, True, False]
+    """
+    _check_share(share)
+    n, remaining = len(held), held.sum(axis=0)
+    if n < FEWEST:
+        raise InputError(f"There are too few data to split off a test part: {n}, but at least {FEWEST} are needed.")
+    wanted = min(max(round(share * n), 1), n - 2)
+    test = np.zeros(n, dtype=bool)
+    for i in _random(seed).permutation(n):
+        if test.sum() < wanted and held[i].any() and (remaining[held[i]] > 1).all():
+            test[i] = True
+            remaining = remaining - held[i]
+    if not test.any():
+        raise InputError(
+            "No item can be split off for testing, since each one holds a class that no other has: add some, or give a test part "
+            "yourself."
+        )
+    return test
+
+
 def _check_share(share: float) -> None:
     if not 0 < share < 1:
         raise InputError(f"The share of the test part must lie between 0 and 1, but got {share}.")
