@@ -10,7 +10,7 @@ from PIL import Image
 from torch import nn
 
 import augerino as ag
-from augerino.frames import LARGE, SMALL, draw, strip
+from augerino.frames import CLASS_COLORS, LARGE, SMALL, draw, draw_labels, strip
 from augerino.gallery import write_gallery
 
 
@@ -26,6 +26,11 @@ def rotation(bound=0.5):
 def written(folder, model, x, y=None, names=("a", "b", "c"), task="classification", kind="images", **options):
     write_gallery(folder, model, x, y, names, task, kind, **options)
     return json.loads((folder / "gallery.json").read_text())
+
+
+def opened(path):
+    with Image.open(path) as image:
+        return image.copy()
 
 
 class TestSteps:
@@ -126,6 +131,46 @@ class TestModel:
         data = written(tmp_path, model, x, x[:, 0].long(), ("ground", "pond"), "segmentation", "masks")
         agreement = [step["agreement"] for step in data["strips"][0]["predictions"]]
         assert min(agreement) > 0.95 and agreement[6] == 1.0
+        assert [key["class"] for key in data["legend"]] == [0, 1] and len({key["color"] for key in data["legend"]}) == 2
+
+    def test_what_is_ignored_or_comes_from_outside_is_hatched_and_counts_nowhere(self, tmp_path):
+        class Zero(nn.Module):
+            def forward(self, x):
+                return torch.cat([torch.ones_like(x), -torch.ones_like(x)], 1)
+
+        shift = ag.Augmentation(ag.Affine2d("translate_x"), ag.Uniform([0.5]))
+        y = torch.zeros(2, 8, 8, dtype=torch.long)
+        y[0, :, 4:], y[0, :, 0] = 255, 1  # half is not known, one column is another class
+        y[1] = 255
+        model = ag.EquivariantModel(Zero(), shift, average=ag.mean_log_prob)
+        data = written(tmp_path, model, torch.rand(2, 1, 8, 8), y, ("a", "b"), "segmentation", "masks")
+        seen, nothing = data["strips"]
+        agreement = {
+            round(value, 3): step["agreement"]
+            for value, step in zip(data["coordinates"][0]["values"], seen["predictions"], strict=True)
+        }
+        assert agreement[0.0] == pytest.approx(3 / 4) and agreement[0.5] == pytest.approx(3 / 4)  # moved by two whole pixels
+        assert agreement[-0.5] == 1.0 and agreement[-1.0] is None
+        assert all(step["agreement"] is None for step in nothing["predictions"])
+        true = opened(tmp_path / seen["masks"]["true"]).convert("RGB")
+        assert true.size == opened(tmp_path / seen["file"]).size == (13 * 96, 96)
+        greys = {color for _, color in true.crop((12 * 96, 0, 12 * 96 + 48, 96)).getcolors()}
+        assert all(r == g == b for r, g, b in greys) and len(greys) == 2  # the left half came from outside at the last step
+        predicted = opened(tmp_path / seen["masks"]["predicted"]).convert("RGB")
+        assert {color for _, color in predicted.crop((6 * 96, 0, 7 * 96, 96)).getcolors()} == {(0, 0x72, 0xB2)}
+
+    def test_masks_without_a_truth_are_shown_and_not_judged(self, tmp_path):
+        model = ag.EquivariantModel(nn.Conv2d(1, 3, 1), rotation(), average=ag.mean_log_prob)
+        data = written(tmp_path, model, torch.rand(1, 1, 8, 8), None, ("a", "b", "c"), "segmentation", "masks", frames=3)
+        assert set(data["strips"][0]["masks"]) == {"predicted"} and data["strips"][0]["predictions"] == [{}, {}, {}]
+
+    def test_masks_of_many_classes_and_large_images_stay_small(self, tmp_path):
+        model = ag.EquivariantModel(nn.Conv2d(3, 40, 1), rotation(), average=ag.mean_log_prob, test_copies=1)
+        noise = torch.randint(40, (1, 200, 300), generator=torch.Generator().manual_seed(0))
+        data = written(tmp_path, model, torch.rand(1, 3, 200, 300), noise, (), "segmentation", "masks", frames=3)
+        sizes = [opened(tmp_path / name).size for name in ("0-0.png", "0-0-predicted.png", "0-0-true.png")]
+        assert sizes == [(3 * 160, 106)] * 3 and [key["class"] for key in data["legend"]] == list(range(40))
+        assert data["legend"][13] == {"class": 13, "color": data["legend"][1]["color"], "chequered": True}
 
 
 class TestFrames:
@@ -165,6 +210,22 @@ class TestFrames:
             rows = torch.tensor(list(picture.getchannel("A").tobytes())).reshape(SMALL, LARGE)
             peaks.append(rows[:20].sum(0).argmax().item())
         assert peaks[1] - peaks[0] == pytest.approx(40 / 63 * 148, abs=3)
+
+    def test_every_class_has_a_colour_of_its_own_or_a_pattern(self):
+        labels = torch.tensor([[[0, 1, 11], [12, 13, 255]]])
+        (picture,) = draw_labels(labels)
+        assert picture.size == (96, 64)
+        patches = [picture.convert("RGBA").crop((32 * c, 32 * r, 32 * c + 32, 32 * r + 32)) for r in range(2) for c in range(3)]
+        colors = [sorted(color for _, color in patch.getcolors()) for patch in patches]
+        assert [len(found) for found in colors] == [1, 1, 1, 2, 2, 2] and len({str(found) for found in colors}) == 6
+        assert colors[3][0][3] == 0 and colors[3][1] == colors[0][0]  # chequered with nothing
+
+    def test_a_strip_of_masks_keeps_its_colours_when_it_gets_smaller(self):
+        noise = torch.randint(12, (6, 100, 100), generator=torch.Generator().manual_seed(0))
+        data, width, _ = strip(draw_labels(noise), 20_000)
+        row = Image.open(io.BytesIO(data))
+        assert len(data) <= 20_000 and width < 100 and row.mode == "P" and row.info["transparency"] is not None
+        assert {"#{:02x}{:02x}{:02x}".format(*color) for _, color in row.convert("RGB").getcolors()} == set(CLASS_COLORS)
 
     def test_a_strip_stays_small_by_giving_up_colours_and_then_pixels(self):
         pictures = draw("images", torch.rand(13, 3, 100, 100))

@@ -1,4 +1,4 @@
-"""Inputs as small pictures: images, masks over images, signals, point clouds; and a row of them as one PNG."""
+"""Inputs as small pictures: images, masks to lay over them, signals, point clouds; and a row of them as one PNG."""
 
 import io
 import math
@@ -16,22 +16,28 @@ _FINE = 3  # lines are drawn this much larger and then reduced, which smooths th
 
 # Legible on white and on near-black, so that one picture serves a light page and a dark one.
 INK = ((59, 130, 246), (234, 118, 32), (22, 163, 116), (219, 68, 142), (139, 110, 246), (20, 160, 190))
-_TRUTH = (255, 214, 10)
+
+# From Okabe and Ito's colours and Tol's muted ones, which readers of any colour vision tell apart, the most different ones first.
+CLASS_COLORS = (
+    *("#0072b2", "#f0e442", "#d55e00", "#332288", "#009e73", "#cc79a7"),
+    *("#e69f00", "#882255", "#56b4e9", "#aa4499", "#ddcc77", "#88ccee"),
+)
+UNKNOWN = 255  # the label of a pixel of which nothing is known
+_GROUND, _HATCH, _CLEAR = range(len(CLASS_COLORS), len(CLASS_COLORS) + 3)  # places in a mask's palette, after the colours
 
 
-def draw(kind: str, x: Tensor, masks: tuple[Tensor, Tensor | None] | None = None) -> "list[Image]":
+def draw(kind: str, x: Tensor) -> "list[Image]":
     """One picture per frame.
 
     Args:
         kind: images, masks, signals, points or values.
         x: the frames: (F, C, H, W), (F, C, T), (F, P, 2 or 3) or (F, D).
-        masks: for `masks`: predicted and true labels, (F, H, W) each.
     """
     x = reduced(x.detach().cpu().float().nan_to_num(0.0, 0.0, 0.0))
     if kind == "points" and x.dim() == 3 and x.shape[-1] in (2, 3):
         return _points(x)
     if x.dim() == 4:
-        return _images(x, masks)
+        return _images(x)
     return _signals(x.reshape(x.shape[0], -1, x.shape[-1]) if x.dim() > 1 else x[:, None, None])
 
 
@@ -52,14 +58,16 @@ def strip(frames: "Sequence[Image]", most: int) -> tuple[bytes, int, int]:
     from PIL import Image
 
     width, height = frames[0].size
+    resampling = Image.Resampling.NEAREST if frames[0].mode == "P" else Image.Resampling.BOX
     while True:
         row = Image.new(frames[0].mode, (width * len(frames), height))
+        if frames[0].mode == "P":
+            row.putpalette(frames[0].getpalette() or [])
+            row.info["transparency"] = frames[0].info["transparency"]
         for i, frame in enumerate(frames):
-            row.paste(
-                frame if frame.size == (width, height) else frame.resize((width, height), Image.Resampling.BOX), (i * width, 0)
-            )
+            row.paste(frame if frame.size == (width, height) else frame.resize((width, height), resampling), (i * width, 0))
         data = _png(row)
-        if len(data) > most:
+        if len(data) > most and row.mode != "P":
             method = Image.Quantize.FASTOCTREE if row.mode == "RGBA" else Image.Quantize.MEDIANCUT
             data = _png(row if row.mode == "L" else row.quantize(64, method=method))
         if len(data) <= most or max(width, height) <= 32:
@@ -69,42 +77,63 @@ def strip(frames: "Sequence[Image]", most: int) -> tuple[bytes, int, int]:
 
 def _png(picture: "Image") -> bytes:
     out = io.BytesIO()
-    picture.save(out, "PNG", optimize=True)
+    picture.save(out, "PNG", optimize=True, **({"bits": 4} if picture.mode == "P" and "transparency" in picture.info else {}))
     return out.getvalue()
 
 
-def _images(x: Tensor, masks: tuple[Tensor, Tensor | None] | None) -> "list[Image]":
+def _images(x: Tensor) -> "list[Image]":
     from PIL import Image
 
     low, high = float(x.min()), float(x.max())
     if low < -1e-3 or high > 1 + 1e-3:  # normalised in some way that we do not know: show the range that is there
         x = (x - low) / max(high - low, 1e-12)
     x = x.mean(dim=1, keepdim=True) if x.shape[1] == 2 else x[:, :3]
-    if masks is not None:
-        x = _tint(x.expand(-1, 3, -1, -1), *masks)
     pixels = (x.clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
-    longest = max(x.shape[-2:])
-    factor = -(-SMALL // longest) if longest < SMALL else 1  # small images grow by a whole factor and stay sharp
+    factor = _growth(x)
     size = x.shape[-1] * factor, x.shape[-2] * factor
     pictures = [Image.fromarray(frame[..., 0] if frame.shape[-1] == 1 else frame) for frame in pixels]
     return [picture if factor == 1 else picture.resize(size, Image.Resampling.NEAREST) for picture in pictures]
 
 
-def _tint(x: Tensor, predicted: Tensor, true: Tensor | None) -> Tensor:
-    """The predicted labels as a tint over the image (class 0 has none), the rim of the true ones as a line."""
-    colors = torch.tensor(INK, dtype=x.dtype) / 255
-    tint = colors[(predicted.cpu() - 1).clamp_min(0) % len(INK)].permute(0, 3, 1, 2)
-    x = torch.where(predicted.cpu()[:, None] > 0, 0.45 * x + 0.55 * tint, x)
-    if true is None:
-        return x
-    label = true.cpu()
-    rim = torch.zeros_like(label, dtype=torch.bool)
-    rim[:, 1:] |= (label[:, 1:] != label[:, :-1]) & (label[:, 1:] > 0)
-    rim[:, :-1] |= (label[:, 1:] != label[:, :-1]) & (label[:, :-1] > 0)
-    rim[:, :, 1:] |= (label[:, :, 1:] != label[:, :, :-1]) & (label[:, :, 1:] > 0)
-    rim[:, :, :-1] |= (label[:, :, 1:] != label[:, :, :-1]) & (label[:, :, :-1] > 0)
-    line = (torch.tensor(_TRUTH, dtype=x.dtype) / 255)[None, :, None, None]
-    return torch.where(rim[:, None], line, x)
+def draw_labels(labels: Tensor) -> "list[Image]":
+    """Label maps as pictures to lay over those of `draw`: one colour a class, hatched where nothing is known.
+
+    They are as large as the pictures of images of their size; from the thirteenth class on, colours return chequered.
+
+    Args:
+        labels: (F, H, W), 255 where nothing is known.
+    """
+    from PIL import Image
+
+    grown = labels.repeat_interleave(_growth(labels), 1).repeat_interleave(_growth(labels), 2)
+    rows, columns = torch.arange(grown.shape[1])[:, None], torch.arange(grown.shape[2])
+    chequered = (grown // len(CLASS_COLORS) % 2 == 1) & ((rows // 3 + columns // 3) % 2 == 1)
+    places = (grown % len(CLASS_COLORS)).masked_fill(chequered, _CLEAR)
+    places = torch.where(grown == UNKNOWN, torch.where((rows + columns) % 8 < 2, _HATCH, _GROUND), places)
+    palette = [part for color in (*CLASS_COLORS, "#c8c8c8", "#606060", "#000000") for part in bytes.fromhex(color[1:])]
+    pictures = []
+    for frame in places.to(torch.uint8).numpy():
+        picture = Image.frombytes("P", frame.shape[::-1], frame.tobytes())
+        picture.putpalette(palette)
+        picture.info["transparency"] = _CLEAR
+        pictures.append(picture)
+    return pictures
+
+
+def label_key(label: int) -> tuple[str, bool]:
+    """The colour of a class in `draw_labels`, and whether it is chequered.
+
+    Example:
+        >>> label_key(1), label_key(13)
+        (('#f0e442', False), ('#f0e442', True))
+    """
+    return CLASS_COLORS[label % len(CLASS_COLORS)], label // len(CLASS_COLORS) % 2 == 1
+
+
+def _growth(x: Tensor) -> int:
+    """The whole factor by which small images grow, so that they stay sharp."""
+    longest = max(x.shape[-2:])
+    return -(-SMALL // longest) if longest < SMALL else 1
 
 
 def _signals(x: Tensor) -> "list[Image]":

@@ -11,7 +11,7 @@ from torch import Tensor
 from augerino import files, tree
 from augerino.augmentation import Augmentation
 from augerino.diagnostics.evaluation import evaluation_mode
-from augerino.frames import draw, reduced, strip
+from augerino.frames import UNKNOWN, draw, draw_labels, label_key, reduced, strip
 from augerino.models import InvariantModel
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def write_gallery(
     *,
     frames: int = 13,
 ) -> None:
-    """Writes gallery.json and one PNG strip per example and coordinate into a folder.
+    """Writes gallery.json and one PNG strip per example and coordinate into a folder; for masks also one of the predicted and one
+    of the true mask, to lay over it.
 
     Args:
         folder: is made where it does not exist.
@@ -53,20 +54,22 @@ def write_gallery(
     count, names = tree.batch_size(examples), model.augmentation.names
     steps = [_steps(model.augmentation, i, frames) for i in range(len(names))]
     most = _BYTES // max(count * len(names), 1)
-    strips = []
+    strips, shown = [], set[int]()
     for e in range(count):
         x = _item(examples, e)
         truth = None if truths is None else truths[e]
         for i, step in enumerate(steps):
             t = torch.zeros(len(step["values"]), len(names), device=device)
             t[:, i] = torch.tensor(step["values"], device=device)
-            pictures, predictions = _look(model, x, t, truth, task, kind)
+            pictures, predictions, masks = _look(model, x, t, truth, task, kind)
             data, width, height = strip(pictures, most)
-            file = f"{e}-{i}.png"
-            files.write_atomically(folder / file, data)
-            strips.append(
-                {"example": e, "coordinate": i, "file": file, "width": width, "height": height, "predictions": predictions}
-            )
+            entry = {"example": e, "coordinate": i, "file": f"{e}-{i}.png", "width": width, "height": height}
+            files.write_atomically(folder / f"{e}-{i}.png", data)
+            for layer, labels in masks.items():
+                files.write_atomically(folder / f"{e}-{i}-{layer}.png", strip(draw_labels(labels), most // 2)[0])
+                shown |= set(labels.unique().tolist()) - {UNKNOWN}
+            layers = {"masks": {layer: f"{e}-{i}-{layer}.png" for layer in masks}} if masks else {}
+            strips.append({**entry, **layers, "predictions": predictions})
     files.write_json(
         folder / "gallery.json",
         {
@@ -74,6 +77,7 @@ def write_gallery(
             "kind": kind,
             "task": task,
             "class_names": list(class_names),
+            "legend": [{"class": c, "color": label_key(c)[0], "chequered": label_key(c)[1]} for c in sorted(shown)],
             "examples": [{"truth": None if truths is None else _plain(truths[e], task)} for e in range(count)],
             "coordinates": steps,
             "strips": strips,
@@ -125,47 +129,65 @@ def _item(batch: Any, index: int) -> Any:
 
 def _look(
     model: InvariantModel, x: Any, t: Tensor, truth: Tensor | None, task: str, kind: str
-) -> "tuple[list[Image], list[dict[str, Any]]]":
-    """One example at every step: its pictures and the model's predictions, a few at a time, so that memory stays bounded."""
+) -> "tuple[list[Image], list[dict[str, Any]], dict[str, Tensor]]":
+    """One example at every step: its pictures, the model's predictions, and the masks to lay over (F, H, W).
+
+    A few steps at a time, so that memory stays bounded.
+    """
     numbers = sum(leaf.numel() for leaf in tree.leaves(x)) * model.test_copies
-    shown, masks, predictions = list[Tensor](), list[tuple[Tensor, Tensor | None]](), list[dict[str, Any]]()
+    shown, predictions, masks = list[Tensor](), list[dict[str, Any]](), dict[str, list[Tensor]]()
     with evaluation_mode(model), torch.random.fork_rng():
         torch.manual_seed(0)
         for part in t.split(max(1, _AT_ONCE // max(numbers, 1))):
             moved = model.augmentation.transform(_repeat(x, len(part)), part)
             outputs = model(moved).float()
-            true = _move_mask(model, truth, part, outputs.shape[1]) if task == "segmentation" else None
-            predictions += _told(outputs, true, task)
             shown.append(reduced(max(tree.leaves(moved), key=lambda leaf: leaf.dim()).detach().cpu()))
             if task == "segmentation":
-                masks.append((_reduced_labels(_labels(outputs)), None if true is None else _reduced_labels(true)))
-    both = None
-    if masks:
-        true_parts = [true for _, true in masks if true is not None]
-        both = torch.cat([predicted for predicted, _ in masks]), torch.cat(true_parts) if true_parts else None
-    return draw(kind, torch.cat(shown), both), predictions
+                layers = _masks(model, outputs, truth, part)
+                predictions += _compared(outputs, layers)
+                for name, labels in layers.items():
+                    masks.setdefault(name, []).append(_reduced_labels(labels))
+            else:
+                predictions += _told(outputs, task)
+    return draw(kind, torch.cat(shown)), predictions, {name: torch.cat(labels) for name, labels in masks.items()}
 
 
 def _repeat(x: Any, n: int) -> Any:
     return tree.map(lambda leaf: leaf.expand(n, *leaf.shape[1:]), x)
 
 
-def _told(outputs: Tensor, true: Tensor | None, task: str) -> list[dict[str, Any]]:
+def _told(outputs: Tensor, task: str) -> list[dict[str, Any]]:
     """What the model says of each of several inputs, as JSON can hold it."""
     if task == "regression":
         return [{"values": [_finite(value) for value in row[:4]]} for row in outputs.flatten(1).tolist()]
-    if task == "classification":
-        top = outputs.softmax(dim=1).max(dim=1)
-        pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        return [{"class": label, "probability": _finite(value)} for label, value in pairs]
-    probability = (
-        outputs.softmax(dim=1) if outputs.shape[1] > 1 else torch.cat([torch.sigmoid(-outputs), torch.sigmoid(outputs)], 1)
-    )
-    sure = probability.max(dim=1).values.flatten(1).mean(1).tolist()
-    if true is None:
-        return [{"confidence": _finite(value)} for value in sure]
-    agree = (_labels(outputs) == true).float().flatten(1).mean(1).tolist()
-    return [{"confidence": _finite(value), "agreement": share} for value, share in zip(sure, agree, strict=True)]
+    top = outputs.softmax(dim=1).max(dim=1)
+    pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+    return [{"class": label, "probability": _finite(value)} for label, value in pairs]
+
+
+def _compared(outputs: Tensor, layers: dict[str, Tensor]) -> list[dict[str, Any]]:
+    """For each frame the share of pixels whose class is right, of those that are known; None where none is."""
+    if "true" not in layers:
+        return [{} for _ in outputs]
+    known = (layers["true"] != UNKNOWN).flatten(1)
+    right = (_labels(outputs) == layers["true"]).flatten(1) & known
+    pairs = zip(right.sum(dim=1).tolist(), known.sum(dim=1).tolist(), strict=True)
+    return [{"agreement": count / total if total else None} for count, total in pairs]
+
+
+def _masks(model: InvariantModel, outputs: Tensor, truth: Tensor | None, t: Tensor) -> dict[str, Tensor]:
+    """The predicted mask of each frame, and the true one moved along; both unknown where the picture did not reach.
+
+    A pixel of the moved mask has the class that fills most of it.   (H, W) -> (F, H, W) each
+    """
+    there = (truth if truth is not None else outputs.new_zeros(outputs.shape[-2:])).long().to(t.device)
+    classes = there.unique()
+    planes = torch.cat([there == classes[:, None, None], torch.ones_like(there)[None].bool()]).float()
+    action = getattr(model, "action", model.augmentation.transform)
+    moved = action(planes.expand(len(t), *planes.shape), t)
+    outside = moved[:, -1] < 0.5
+    layers = {"predicted": _labels(outputs)} | ({} if truth is None else {"true": classes[moved[:, :-1].argmax(dim=1)]})
+    return {name: labels.masked_fill(outside, UNKNOWN) for name, labels in layers.items()}
 
 
 def _labels(outputs: Tensor) -> Tensor:
@@ -175,17 +197,6 @@ def _labels(outputs: Tensor) -> Tensor:
 
 def _reduced_labels(labels: Tensor) -> Tensor:
     return reduced(labels[:, None].float().cpu(), mode="nearest")[:, 0].long()
-
-
-def _move_mask(model: InvariantModel, truth: Tensor | None, t: Tensor, classes: int) -> Tensor | None:
-    """The true mask moved as its image is; what comes in from outside is class 0.   (H, W) -> (F, H, W)"""
-    if truth is None:
-        return None
-    classes = max(classes, 2)
-    known = truth.long().clamp(0, classes - 1).to(t.device)
-    one_hot = torch.nn.functional.one_hot(known, classes).permute(2, 0, 1).float()
-    action = getattr(model, "action", model.augmentation.transform)
-    return action(one_hot.expand(len(t), *one_hot.shape), t).argmax(dim=1)
 
 
 def _plain(truth: Tensor, task: str) -> Any:

@@ -11,8 +11,10 @@ from torch import nn
 
 import augerino as ag
 from augerino.data.sprites import CLASS_NAMES, sprites
+from augerino.defaults import output_action
 from augerino.gallery import write_gallery
 
+MASK_CLASSES = ("<b>ground", "tree & bush", "\u202epond")
 MODELS = ("no augmentation", "learned, 1 copy", "learned, 4 copies")
 
 
@@ -234,6 +236,36 @@ def gallery_files() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as name:
         write_gallery(Path(name), tiny_model(augmentation()), data.x, data.y, CLASS_NAMES, "classification", "images")
         return {path.name: path.read_bytes() for path in Path(name).iterdir()}
+
+
+@functools.cache
+def mask_gallery_files() -> dict[str, bytes]:
+    """The files of a gallery of two segmented pictures, drawn once."""
+    torch.manual_seed(0)
+    x = torch.rand(2, 3, 24, 32)
+    y = torch.zeros(2, 24, 32, dtype=torch.long)
+    y[:, 6:16, 8:20], y[:, 16:20, 8:20], y[:, :2] = 1, 2, 255
+    model = ag.EquivariantModel(nn.Conv2d(3, 3, 1), augmentation(), action=output_action(augmentation().transform), test_copies=2)
+    with tempfile.TemporaryDirectory() as name:
+        write_gallery(Path(name), model, x, y, MASK_CLASSES, "segmentation", "masks")
+        return {path.name: path.read_bytes() for path in Path(name).iterdir()}
+
+
+def make_mask_run(folder: Path, **given) -> Path:
+    """A finished run folder of a segmentation."""
+    whole = result(task="segmentation", kind="masks", class_names=list(MASK_CLASSES), orbits=[], **given)
+    for i, model in enumerate(whole["models"]):
+        model["mean_iou"] = change(0.6 + 0.1 * i)
+    whole["per_class"] = [
+        {"class": name, "items": 2, "iou": dict.fromkeys(MODELS, None if i == 2 else 0.5 + 0.1 * i)}
+        for i, name in enumerate(MASK_CLASSES)
+    ]
+    make_run(folder, gallery=False)
+    (folder / "result.json").write_text(json.dumps(whole))
+    (folder / "gallery").mkdir()
+    for name, content in mask_gallery_files().items():
+        (folder / "gallery" / name).write_bytes(content)
+    return folder
 
 
 def make_run(folder: Path, *, gallery: bool = True, **given) -> Path:

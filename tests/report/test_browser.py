@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from augerino.report import write_report
-from tests.report.runs import make_run, result
+from tests.report.runs import make_mask_run, make_run, result
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
@@ -26,7 +26,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """One run, two runs, and a run whose every name is long and strange."""
+    """One run, two runs, a run whose every name is long and strange, and a run of masks, alone and beside another."""
     folder = tmp_path_factory.mktemp("runs")
     one, two = make_run(folder / "one"), make_run(folder / "two", seed=1)
     whole = result()
@@ -36,7 +36,11 @@ def pages(tmp_path_factory):
     strange = {"coordinates": whole["coordinates"], "per_class": rows, "class_names": [row["class"] for row in rows]}
     data = {"path": f"/{LONG}/</script><script>alert(1)</script>", "fingerprint": LONG, "notes": [LONG, "\u202e שלום"]}
     long = make_run(folder / "long", command=f"augerino learn {LONG}", data=data, **strange)
-    return {"one": write_report([one]), "two": write_report([one, two]), "long": write_report([long])}
+    masks = make_mask_run(folder / "masks")
+    return {
+        **{"one": write_report([one]), "two": write_report([one, two]), "long": write_report([long])},
+        **{"masks": write_report([masks]), "mixed": write_report([masks, one])},
+    }
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def visit(browser, pages):
     assert troubles == []
 
 
-@pytest.mark.parametrize("name", ["one", "two", "long"])
+@pytest.mark.parametrize("name", ["one", "two", "long", "masks", "mixed"])
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_it_renders_without_complaint_and_fits_the_width(visit, name, device):
     page = visit(name, **device)
@@ -98,6 +102,36 @@ def test_another_example_is_chosen_by_keyboard(visit):
     assert page.locator(".picker input").nth(1).is_checked()
     assert page.locator(".card").first.locator(".strip:visible").get_attribute("data-example") == "1"
     assert page.locator(".readout").all_inner_texts() != said
+
+
+def test_masks_lie_over_their_picture_and_move_with_it(visit):
+    page = visit("masks", **DESKTOP)
+    card = page.locator(".card").first
+    picture, predicted, true = (
+        card.locator(f".strip:visible {which}") for which in (".stack img:not(.mask)", ".predicted", ".true")
+    )
+    card.get_by_label("Move along rotate").focus()
+    for key in ("Home", "End", "ArrowLeft"):
+        page.keyboard.press(key)
+        boxes = [image.evaluate("e => Object.values(e.getBoundingClientRect().toJSON())") for image in (picture, predicted, true)]
+        assert boxes[1] == pytest.approx(boxes[0], abs=1) and boxes[2] == pytest.approx(boxes[0], abs=1)
+    assert "of pixels right" in card.locator(".readout").inner_text()
+    assert all(image.evaluate("e => e.complete && e.naturalWidth > 0") for image in (picture, predicted, true))
+
+
+def test_a_switch_shows_the_predicted_mask_the_true_one_or_neither(visit):
+    page = visit("masks", **DESKTOP)
+    seen = {}
+    for choice in ("predicted mask", "true mask", "picture alone"):
+        page.get_by_label(choice).check()
+        seen[choice] = tuple(page.locator(f".strip:visible .{layer}").first.is_visible() for layer in ("predicted", "true"))
+    assert seen == {"predicted mask": (True, False), "true mask": (False, True), "picture alone": (False, False)}
+    legend = page.locator(".swatches li")
+    assert legend.count() == 4 and "<b>ground" in legend.first.inner_text()
+    assert all(box["width"] > 10 for box in (legend.nth(i).locator("svg").bounding_box() for i in range(4)))
+    page.emulate_media(media="print")
+    stack, true = (page.locator(f".strip:visible {which}").first.bounding_box() for which in (".stack", ".true"))
+    assert true["y"] >= stack["y"] + stack["height"] and page.locator(".layers").first.is_hidden()
 
 
 def test_a_finger_moves_a_slider(visit):

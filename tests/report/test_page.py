@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
 from augerino.report.scale import nice_ticks, scale_of
-from tests.report.runs import coordinate, make_run, result
+from tests.report.runs import coordinate, make_mask_run, make_run, result
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -71,6 +72,52 @@ def changed(run: Path, to: Path, **sections) -> Path:
 
 def page_of(*runs: Path) -> Page:
     return Page(render([read_run(run) for run in runs]))
+
+
+@pytest.fixture(scope="module")
+def mask_run(tmp_path_factory) -> Path:
+    return make_mask_run(tmp_path_factory.mktemp("runs") / "masks")
+
+
+class TestMasks:
+    def test_words_and_numbers_are_those_of_masks(self, mask_run):
+        page = page_of(mask_run)
+        for words in (
+            "Pixel accuracy on",
+            "mean IoU",
+            "80.0 %",
+            "Intersection over union (IoU)",
+            "ignored, or outside the picture",
+        ):
+            assert words in page.text
+        assert "Share of right answers" not in page.text and "of pixels right" in page.text
+        assert sum("mask" in (attributes.get("class") or "").split() for _, attributes in page.tags) == 2 * 5 * 2
+
+    def test_names_of_classes_stay_text(self, mask_run):
+        page = render([read_run(mask_run)])
+        assert "<b>ground" not in page and "&lt;b&gt;ground" in page and "tree &amp; bush" in page
+
+    def test_runs_of_several_kinds_are_compared_by_their_own_names(self, mask_run, run):
+        page = page_of(mask_run, run)
+        assert "pixel accuracy or accuracy" in page.text and "mean IoU" in page.text
+
+    def test_what_is_no_colour_or_no_file_of_the_gallery_is_left_out(self, mask_run, tmp_path):
+        other = tmp_path / "run"
+        shutil.copytree(mask_run, other)
+        file = other / "gallery" / "gallery.json"
+        data = json.loads(file.read_text())
+        data["legend"] = [{"class": 0, "color": color} for color in ("url(//x)", "#12345", "red", None, "#0072B2\n")] + [None, {}]
+        file.write_text(json.dumps(data))
+        page = render([read_run(other)])
+        assert "url(" not in page.split("</style>")[1] and "#12345" not in page
+        for name in ("../result.json", "/etc/hostname", None, "result.json"):
+            data["strips"][0]["masks"]["true"] = name
+            file.write_text(json.dumps(data))
+            with pytest.raises(InputError):
+                read_run(other)
+
+    def test_the_page_stays_small(self, mask_run):
+        assert len(render([read_run(mask_run)])) < 1_000_000
 
 
 class TestContent:

@@ -98,8 +98,8 @@ def print_data(given: Given, recipe: Recipe, folder: Path) -> None:
 def print_scores(scores: Sequence[Score], task: str) -> None:
     """The models side by side on held-out data."""
     what = {"classification": "accuracy", "segmentation": "pixel accuracy"}.get(task, "squared error")
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     overlap = ("mean IoU", "95 % interval") if scores[0].mean_iou else ()
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2 if overlap else 3, 0, 0))  # 80 columns wide
     for heading in (f"held-out ({scores[0].items} items)", what, "95 % interval", *overlap):
         table.add_column(heading, no_wrap=True)
     for entry in scores:

@@ -24,7 +24,11 @@ def _verdicts(runs: Sequence[Run]) -> Markup | None:
     rows: list[list[Any]] = [[named(c.name), *(_cell(run.coordinate(c.name)) for run in runs)] for c in _coordinates(runs)]
     best = [run.models[-1].accuracy if run.models else None for run in runs]
     if any(score is not None for score in best):
-        rows.append(["accuracy", *(percent(score) for score in best)])
+        names = dict.fromkeys(run.accuracy_name for run in runs)
+        rows.append([" or ".join(names), *(percent(score) for score in best)])
+    overlaps = [run.models[-1].mean_iou if run.models else None for run in runs]
+    if any(overlap is not None for overlap in overlaps):
+        rows.append(["mean IoU", *(percent(overlap.mean) if overlap else "" for overlap in overlaps)])
     seeds = [text(run.result.get("seed")) for run in runs]
     if any(seeds):
         rows.append(["seed", *seeds])

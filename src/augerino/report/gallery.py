@@ -1,16 +1,19 @@
 """The gallery of a run read back: which strips there are and what the model said at each step. Files outside it are refused."""
 
 import base64
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from augerino import files
 from augerino.errors import InputError
-from augerino.report.values import count, items, number, records, text
+from augerino.report.values import count, entries, items, number, records, text
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LARGEST = 4_000_000  # bytes of one strip
+_COLOR = re.compile("#[0-9a-f]{6}")
+LAYERS = ("predicted", "true")  # masks that may lie over a picture
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Strip:
     example: int
     coordinate: str
     image: str  # a data: address
+    masks: list[tuple[str, str]]  # what lies over it: "predicted" or "true", and a data: address of the same frames
     width: int
     height: int
     steps: list[Step]
@@ -38,12 +42,22 @@ class Strip:
 
 
 @dataclass(frozen=True)
+class Key:
+    """A class of the masks and how it is drawn."""
+
+    name: str
+    color: str
+    chequered: bool
+
+
+@dataclass(frozen=True)
 class Gallery:
-    """All strips, and what each example truly is."""
+    """All strips, what each example truly is, and the classes of masks."""
 
     kind: str
     truths: list[str]
     strips: list[Strip]
+    legend: list[Key]
 
 
 def read_gallery(folder: Path) -> Gallery | None:
@@ -71,10 +85,20 @@ def read_gallery(folder: Path) -> Gallery | None:
         values = [number(value) for value in items(axes[axis].get("values"))]
         start = next((i for i, value in enumerate(values[: len(steps)]) if value == 0), 0)
         name, discrete = text(axes[axis].get("name")), axes[axis].get("discrete") is True
-        strips.append(Strip(example, name, image, width, height, steps, start, discrete))
+        layers = entries(entry.get("masks"))
+        masks = [(layer, _image(folder, layers[layer])) for layer in LAYERS if layer in layers]
+        strips.append(Strip(example, name, image, masks, width, height, steps, start, discrete))
     if not strips:
         return None
-    return Gallery(text(data.get("kind")), [_truth(value, names, task) for value in truths], strips)
+    legend = [key for entry in records(data.get("legend")) if (key := _key(entry, names)) is not None]
+    return Gallery(text(data.get("kind")), [_truth(value, names, task) for value in truths], strips, legend)
+
+
+def _key(entry: dict[str, Any], names: list[str]) -> Key | None:
+    label, color = count(entry.get("class")), text(entry.get("color"))
+    if label is None or not _COLOR.fullmatch(color):
+        return None
+    return Key(names[label] if label < len(names) else f"class {label}", color, entry.get("chequered") is True)
 
 
 def _image(folder: Path, name: Any) -> str:
@@ -110,10 +134,8 @@ def _steps(axis: dict[str, Any], predictions: list[dict[str, Any]], truth: Any, 
 
 def _said(prediction: dict[str, Any], truth: Any, names: list[str], task: str) -> tuple[str, bool | None]:
     if task == "segmentation":
-        sure, agreement = number(prediction.get("confidence")), number(prediction.get("agreement"))
-        parts = [f"mean confidence {sure:.2f}" if sure is not None else ""]
-        parts += [f"{100 * agreement:.0f}\u202f% of pixels right" if agreement is not None else ""]
-        return ", ".join(part for part in parts if part), None
+        agreement = number(prediction.get("agreement"))
+        return "" if agreement is None else f"{100 * agreement:.1f}\u202f% of pixels right", None
     if task == "regression":
         says, known = _listed(prediction.get("values")), _listed(truth)
         return f"predicts {says}{f', true is {known}' if known else ''}" if says else "", None

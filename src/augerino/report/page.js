@@ -20,8 +20,8 @@
     const steps = (figure) => [...figure.querySelectorAll("li")];
 
     const show = () => {
-      const index = Number(slider.value), all = steps(current), image = current.querySelector("img");
-      image.style.transform = `translateX(${(-100 * index) / all.length}%)`;
+      const index = Number(slider.value), all = steps(current);
+      for (const image of current.querySelectorAll("img")) image.style.transform = `translateX(${(-100 * index) / all.length}%)`;
       readout.replaceChildren(...[...all[index].cloneNode(true).childNodes]);
       slider.setAttribute("aria-valuetext", all[index].textContent);
     };
@@ -43,6 +43,20 @@
     return choose;
   };
 
+  // Masks lie over their pictures, and one switch for all strips says which.
+  const layers = (gallery) => {
+    const group = `layer-${++serial}`;
+    const chooser = make("fieldset", { className: "layers" }, make("legend", { textContent: "Show" }));
+    const choices = [["predicted", "predicted mask"], ["true", "true mask"], ["none", "picture alone"]];
+    for (const [layer, words] of choices.filter(([layer]) => layer === "none" || gallery.querySelector(`.mask.${layer}`))) {
+      const radio = make("input", { type: "radio", name: group, checked: layer === "predicted" });
+      radio.addEventListener("change", () => { gallery.dataset.layer = layer; });
+      chooser.append(make("label", {}, radio, words));
+    }
+    gallery.dataset.layer = "predicted";
+    gallery.before(chooser);
+  };
+
   const thumbnail = (figure) => {
     const image = figure.querySelector("img"), count = figure.querySelectorAll("li").length;
     const width = image.getAttribute("width") / count, height = Number(image.getAttribute("height"));
@@ -57,6 +71,7 @@
     gallery.classList.add("live");
     const cards = [...gallery.querySelectorAll(".card")];
     const choosers = cards.map(enliven);
+    if (gallery.querySelector(".mask")) layers(gallery);
     const figures = [...cards[0].querySelectorAll(".strip")];
     if (figures.length < 2) continue;
     const group = `example-${++serial}`;

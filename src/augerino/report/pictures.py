@@ -1,9 +1,13 @@
 """The gallery on the page: strips that stand on their own, and that the page's script turns into sliders."""
 
-from augerino.report.gallery import Gallery, Step, Strip
+from augerino.report.gallery import Gallery, Key, Step, Strip
 from augerino.report.markup import Markup, named, short, tag
 from augerino.report.parts import section
 
+_ABOUT_MASKS = (
+    " Tinted is the predicted mask; the true one, moved along, is a switch away, and on paper below. "
+    "Where the true mask is hatched, pixels count nowhere."
+)
 _SHARP = ("images", "masks")  # drawn pixel by pixel; lines and points are drawn smoothly
 
 
@@ -24,10 +28,12 @@ def gallery(shown: Gallery, level: int) -> Markup | None:
     about = "Real held-out examples moved along each coordinate, with what the model says at each step. "
     about += "The line below marks the learned extent."
     about += " A filled square is a right answer, a hollow one a wrong one." if judged else ""
-    about += " Tinted is the predicted mask, outlined the true one." if shown.kind == "masks" else ""
+    masks = any(strip.masks for strip in shown.strips)
+    about += _ABOUT_MASKS if masks else ""
     return section(
         "Examples on the move",
         about,
+        _legend(shown.legend) if masks else None,
         tag("div", *cards, class_="gallery three" if len(cards) in (3, 5, 6, 9) else "gallery"),
         level=level,
         class_="pictures",
@@ -47,18 +53,49 @@ def _strip(strip: Strip, shown: Gallery) -> Markup:
         class_="sharp" if shown.kind in _SHARP else "smooth",
         decoding="async",
     )
+    picture = tag("div", picture, *(_mask(strip, layer) for layer in strip.masks if layer[0] == "predicted"), class_="stack")
+    below = [_mask(strip, layer) for layer in strip.masks if layer[0] == "true"]
     ends = tag("p", tag("span", strip.steps[0].place), tag("span", strip.steps[-1].place), class_="ends")
     steps = tag("ol", *(tag("li", _step(step, discrete=strip.discrete)) for step in strip.steps))
     return tag(
         "figure",
         tag("figcaption", f"Example {strip.example + 1}", tag("span", ": ", named(truth)) if truth else None),
-        tag("div", tag("div", picture, class_="window"), _cells(strip.steps), ends, class_="belt few" if count <= 3 else "belt"),
+        tag(
+            "div",
+            tag("div", picture, *below, class_="window"),
+            _cells(strip.steps),
+            ends,
+            class_="belt few" if count <= 3 else "belt",
+        ),
         tag("details", tag("summary", "Every step in words"), steps),
         class_="strip",
         data_example=strip.example,
         data_start=strip.start,
         data_truth=short(truth, 60),
     )
+
+
+def _mask(strip: Strip, layer: tuple[str, str]) -> Markup:
+    """A mask as large as the strip that it belongs to."""
+    name, source = layer
+    size = {"width": strip.width * len(strip.steps), "height": strip.height}
+    return tag("img", src=source, alt=f"The {name} mask in each step", **size, class_=f"mask {name} sharp", decoding="async")
+
+
+def _legend(keys: list[Key]) -> Markup:
+    """The classes and their colours, and what hatching means."""
+    rows = [tag("li", _swatch(key), named(short(key.name, 60))) for key in keys]
+    lines = [tag("path", d=f"M{x} 14l14 -14", class_="hatch") for x in (-8, -2, 4, 10)]
+    hatched = tag("svg", tag("rect", width=16, height=12, fill="#c8c8c8"), *lines, viewBox="0 0 16 12", aria_hidden="true")
+    return tag("ul", *rows, tag("li", hatched, "ignored, or outside the picture"), class_="legend swatches")
+
+
+def _swatch(key: Key) -> Markup:
+    squares = [(x, y) for x in range(0, 16, 4) for y in range(0, 12, 4) if not key.chequered or (x + y) // 4 % 2 == 0]
+    side = {"width": 4, "height": 4}
+    parts = [tag("rect", x=x, y=y, **side, fill=key.color) for x, y in squares] if key.chequered else []
+    whole = tag("rect", width=16, height=12, class_="clear") if parts else tag("rect", width=16, height=12, fill=key.color)
+    return tag("svg", whole, *parts, viewBox="0 0 16 12", aria_hidden="true")
 
 
 def _step(step: Step, *, discrete: bool) -> list[Markup]:

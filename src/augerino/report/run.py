@@ -86,6 +86,7 @@ class Model:
     low: float | None
     high: float | None
     items: int | None
+    mean_iou: Estimate | None = None
 
     @property
     def score(self) -> float | None:
@@ -94,11 +95,11 @@ class Model:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class: how many held-out items, and the accuracy of each model by its name."""
+    """One class: how many held-out items, and the accuracy of each model by its name; for masks its intersection over union."""
 
     name: str
     items: int | None
-    accuracy: dict[str, float]
+    scores: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,11 @@ class Run:
     gallery: Gallery | None
     result: Mapping[str, Any]  # the rest, as it was read: configuration, data, versions
 
+    @property
+    def accuracy_name(self) -> str:
+        """What an accuracy is the share of, in a word."""
+        return "pixel accuracy" if self.task == "segmentation" else "accuracy"
+
     def coordinate(self, name: str) -> Coordinate | None:
         return next((coordinate for coordinate in self.coordinates if coordinate.name == name), None)
 
@@ -152,7 +158,7 @@ def read_run(path: str | Path, label: str | None = None) -> Run:
         class_names=names,
         coordinates=[_coordinate(entry, shape) for entry, shape in zip(coordinates, shapes, strict=True)],
         models=[_model(entry) for entry in records(result.get("models"))],
-        per_class=[row for entry in records(result.get("per_class")) if (row := _class_row(entry, names)).accuracy],
+        per_class=[row for entry in records(result.get("per_class")) if (row := _class_row(entry, names)).scores],
         orbits=[orbit for entry in records(result.get("orbits")) if (orbit := _orbit(entry)) is not None],
         losses=losses,
         spreads={name: curve for name, curve in spreads.items() if curve is not None},
@@ -272,14 +278,15 @@ def _profile(value: Any) -> Profile | None:
 
 def _model(entry: dict[str, Any]) -> Model:
     values = {key: number(entry.get(key)) for key in ("loss", "accuracy", "low", "high")}
-    return Model(text(entry.get("name"), "model"), count(entry.get("copies")), items=count(entry.get("items")), **values)
+    counted, overlap = count(entry.get("items")), _estimate(entry.get("mean_iou"))
+    return Model(text(entry.get("name"), "model"), count(entry.get("copies")), items=counted, mean_iou=overlap, **values)
 
 
 def _class_row(entry: dict[str, Any], names: list[str]) -> ClassRow:
     label = entry.get("class")
     index = count(label)
     name = names[index] if index is not None and index < len(names) else text(label, "?")
-    scores = {text(model): number(score) for model, score in entries(entry.get("accuracy")).items()}
+    scores = {text(model): number(score) for model, score in entries(entry.get("iou") or entry.get("accuracy")).items()}
     return ClassRow(name, count(entry.get("items")), {model: score for model, score in scores.items() if score is not None})
 
 

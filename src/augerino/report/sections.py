@@ -18,7 +18,7 @@ from augerino.report.parts import (
     table,
 )
 from augerino.report.pictures import gallery
-from augerino.report.run import Change, Coordinate, Run
+from augerino.report.run import Change, Coordinate, Estimate, Run
 from augerino.report.values import count, entries, items, number, records, text
 
 _MANY = 12  # classes past which the breakdown is folded
@@ -82,17 +82,29 @@ def models(run: Run, level: int) -> Markup | None:
         return None
     share = run.models[0].accuracy is not None
     held_out = next((model.items for model in run.models if model.items), None)
-    what = "Accuracy" if share else "Loss (lower is better)"
+    what = run.accuracy_name.capitalize() if share else "Loss (lower is better)"
     about = f"{what} on {f'{held_out} ' if held_out else ''}held-out items, with 95 % intervals."
-    rows = [
-        [named(m.name), m.copies, percent(m.accuracy) if share else None, "" if m.loss is None else f"{m.loss:.4g}"]
-        for m in run.models
+    overlap = any(model.mean_iou is not None for model in run.models)
+    about += " Ignored pixels do not count. Mean IoU is the mean over classes of intersection over union." if overlap else ""
+    columns: list[tuple[str, list[Any]]] = [
+        ("model", [named(model.name) for model in run.models]),
+        ("copies", [model.copies for model in run.models]),
+        (run.accuracy_name, [percent(model.accuracy) for model in run.models] if share else []),
+        ("mean IoU", [_overlap(model.mean_iou) for model in run.models] if overlap else []),
+        ("loss", ["" if model.loss is None else f"{model.loss:.4g}" for model in run.models]),
     ]
-    headings = ["model", "copies", "accuracy", "loss"]
-    if not share:
-        rows, headings = [[*row[:2], row[3]] for row in rows], ["model", "copies", "loss"]
+    headings = [heading for heading, cells in columns if cells]
+    rows = [list(row) for row in zip(*(cells for _, cells in columns if cells), strict=True)]
     beside = table(headings, rows, caption="Models on held-out items")
     return section("Does it help?", about, tag("div", tag("figure", drawing, class_="small"), beside, class_="pair"), level=level)
+
+
+def _overlap(estimate: Estimate | None) -> Markup | None:
+    """A mean IoU and, smaller, its interval."""
+    if estimate is None:
+        return None
+    between = "" if estimate.low is None or estimate.high is None else f"{percent(estimate.low)} to {percent(estimate.high)}"
+    return join(percent(estimate.mean), " ", tag("span", between, class_="facts") if between else None)
 
 
 def pictures(run: Run, level: int) -> Markup | None:
@@ -105,8 +117,8 @@ def evidence(run: Run, level: int) -> Markup | None:
     figures = []
     for c in run.coordinates:
         said = [
-            _told("Switched off", c.off),
-            _told(f"Widened to {c.wider.text}" if c.wider and c.wider.text else "Widened", c.wider),
+            _told("Switched off", c.off, run.accuracy_name),
+            _told(f"Widened to {c.wider.text}" if c.wider and c.wider.text else "Widened", c.wider, run.accuracy_name),
         ]
         if c.profile is not None:
             figures.append(figure(c.name, charts.profile(c, c.profile), *said))
@@ -117,15 +129,17 @@ def evidence(run: Run, level: int) -> Markup | None:
         "learned extent is shaded, the band a paired 95 % bootstrap interval. Flat in the shade and rising beyond it is a "
         "symmetry with an end. Switched off and widened are changes against the learned augmentation."
     )
+    if run.task == "segmentation":
+        about += " Masks are brought back to where they belong before they are judged."
     return section("Evidence", about, grid(figures), level=level)
 
 
-def _told(what: str, change: Change | None) -> Markup | None:
+def _told(what: str, change: Change | None, accuracy: str) -> Markup | None:
     if change is None:
         return None
     parts = [
         f"loss {signed(change.loss)}" if change.loss else "",
-        f"accuracy {signed(change.accuracy, 100, ' points')}" if change.accuracy else "",
+        f"{accuracy} {signed(change.accuracy, 100, ' points')}" if change.accuracy else "",
     ]
     return tag("p", tag("b", what), ": ", ", ".join(part for part in parts if part), class_="facts")
 
@@ -170,21 +184,27 @@ def orbits(run: Run, level: int) -> Markup | None:
 
 
 def classes(run: Run, level: int) -> Markup | None:
-    """Accuracy class by class; many classes are folded."""
+    """Accuracy, or intersection over union of masks, class by class; many classes are folded."""
     if not run.per_class:
         return None
-    names = list(dict.fromkeys(name for row in run.per_class for name in row.accuracy))
+    names = list(dict.fromkeys(name for row in run.per_class for name in row.scores))
     best = names[-1]
-    rows = [[named(row.name), row.items, *(percent(row.accuracy.get(name)) for name in names)] for row in run.per_class]
+    rows = [[named(row.name), row.items, *(percent(row.scores.get(name)) for name in names)] for row in run.per_class]
     headings = ["class", "items", *(named(name) for name in names)]
-    whole = table(headings, rows, caption="Accuracy by class", class_="numbers")
-    about = "Share of right answers on held-out items, class by class."
+    what, about = "accuracy", "Share of right answers on held-out items, class by class."
+    if run.task == "segmentation":
+        what = "IoU"
+        about = (
+            "Intersection over union (IoU) on held-out items, class by class: of the pixels that are of the class or predicted "
+        )
+        about += "to be, the share that is both. Items are those that hold the class."
+    whole = table(headings, rows, caption=f"{what[:1].upper()}{what[1:]} by class", class_="numbers")
     if len(rows) <= _MANY:
         return section("By class", about, whole, level=level)
-    order = sorted(range(len(rows)), key=lambda i: run.per_class[i].accuracy.get(best, 0.0))
-    worst = table(headings, [rows[i] for i in order[:5]], caption="The five classes with the lowest accuracy", class_="numbers")
+    order = sorted(range(len(rows)), key=lambda i: run.per_class[i].scores.get(best, 0.0))
+    worst = table(headings, [rows[i] for i in order[:5]], caption=f"The five classes with the lowest {what}", class_="numbers")
     folded = tag("details", tag("summary", f"All {len(rows)} classes"), whole)
-    return section("By class", f"{about} First the five with the lowest accuracy.", worst, folded, level=level)
+    return section("By class", f"{about} First the five with the lowest {what}.", worst, folded, level=level)
 
 
 def seeds(run: Run, level: int) -> Markup | None:
@@ -204,7 +224,7 @@ def seeds(run: Run, level: int) -> Markup | None:
     ]
     known = [score for score in scores if score is not None]
     rows.append(["spread", *spread, f"{100 * min(known):.1f} to {100 * max(known):.1f} %" if known else ""])
-    headings = ["seed", *(named(c.name) for c in shown), "accuracy"]
+    headings = ["seed", *(named(c.name) for c in shown), run.accuracy_name]
     about = "The same training from other random numbers: what differs between the rows is chance."
     return section("Seeds", about, table(headings, rows, caption="Learned extents by seed", class_="numbers"), level=level)
 
