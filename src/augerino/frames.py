@@ -20,7 +20,7 @@ INK = ((59, 130, 246), (234, 118, 32), (22, 163, 116), (219, 68, 142), (139, 110
 # From Okabe and Ito's colours and Tol's muted ones, which readers of any colour vision tell apart, the most different ones first.
 CLASS_COLORS = (
     *("#0072b2", "#f0e442", "#d55e00", "#332288", "#009e73", "#cc79a7"),
-    *("#e69f00", "#882255", "#56b4e9", "#aa4499", "#ddcc77", "#88ccee"),
+    *("#e69f00", "#882255", "#aa4499", "#ddcc77", "#56b4e9", "#88ccee"),
 )
 UNKNOWN = 255  # the label of a pixel of which nothing is known
 _GROUND, _HATCH, _CLEAR = range(len(CLASS_COLORS), len(CLASS_COLORS) + 3)  # places in a mask's palette, after the colours
