@@ -157,7 +157,9 @@ class TestUnseen:
         assert {shape[2:] for shape in model.net.shapes} == {(12, 12)}
 
     @pytest.mark.parametrize(
-        ("average", "value"), [(ag.mean, 0.0), (ag.mean_log_prob, -math.log(3)), (ag.mean_prob, -math.log(3))], ids=str
+        ("average", "value"),
+        [(ag.mean, 0.0), (ag.mean_log_prob, -math.log(3)), (ag.mean_prob, -math.log(3))],
+        ids=["mean", "log", "prob"],
     )
     def test_in_training_it_knows_nothing_and_teaches_nothing(self, average, value):
         model = self.model(average=average).train()
