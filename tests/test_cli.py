@@ -63,7 +63,7 @@ class TestLearn:
         assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
 
     def test_several_seeds_show_their_spread(self, capsys):
-        assert main(["learn", *QUICK, "--seeds", "2", "--warm-up", "0", "--out", "run"]) == 0
+        assert main(["learn", *QUICK, "--seeds", "2", "--method", "gradient", "--warm-up", "0", "--out", "run"]) == 0
         assert "rotate over 2 seeds: ±" in capsys.readouterr().out
         seeds = json.loads(Path("run/result.json").read_text())["seeds"]
         assert [entry["seed"] for entry in seeds] == [0, 1] and seeds[0]["learned"] != seeds[1]["learned"]
@@ -88,8 +88,8 @@ class TestLearn:
 
     def test_a_seed_repeats(self, capsys):
         for out in ("a", "b"):
-            main(["learn", *QUICK, "--out", out])
-        main(["learn", *QUICK, "--out", "c", "--seed", "1"])
+            main(["learn", *QUICK, "--method", "gradient", "--out", out])
+        main(["learn", *QUICK, "--method", "gradient", "--out", "c", "--seed", "1"])
         a, b, c = (json.loads(Path(out, "result.json").read_text())["bounds"] for out in "abc")
         assert a == b and a != c
 

@@ -108,8 +108,11 @@ def test_a_net_and_an_augmentation_of_ones_own():
 
 def test_a_seed_repeats_and_the_global_state_is_left_alone():
     before = torch.get_rng_state()
-    runs = [ag.learn(None, (DATA.x, DATA.y), seed=seed, **QUICK).bounds for seed in (1, 1, 2)]
-    assert runs[0] == runs[1] != runs[2]
+    for method in ("probe", "gradient"):
+        runs = [ag.learn(None, (DATA.x, DATA.y), seed=seed, method=method, **QUICK) for seed in (1, 1, 2)]
+        bounds, losses = [run.bounds for run in runs], [run.history.curve("loss") for run in runs]
+        assert bounds[0] == bounds[1]
+        assert losses[0] == losses[1] != losses[2]
     assert torch.equal(before, torch.get_rng_state())
 
 

@@ -113,7 +113,7 @@ def test_signals_and_flips_and_padded_clouds(capsys):
     rng = np.random.default_rng(0)
     np.savez("signals.npz", x=rng.standard_normal((40, 2, 64)).astype(np.float32), y=np.arange(40) % 2)
     assert main(["learn", "signals.npz", *QUICK]) == 0
-    assert [c["name"] for c in result()["coordinates"]] == ["time_shift", "time_scale", "gain", "noise"]
+    assert [c["name"] for c in result()["coordinates"]] == ["time_shift", "gain"]
     np.savez("images.npz", x=pictures(40), y=np.arange(40) % 2)
     assert main(["learn", "images.npz", *QUICK[:-4], "--out", "flips", "--transforms", "flip"]) == 0
     flips = json.loads(Path("flips/result.json").read_text())["coordinates"]
@@ -144,7 +144,7 @@ def test_molecules_with_one_of_several_properties(capsys):
     assert main(["learn", "molecules.npz", *QUICK, "--target", "homo"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Points are atoms, of the atomic numbers 1, 6, 8." in shown and "Targets are taken less their mean (-0.2" in shown
-    assert {"rotate_x", "translate_x"} <= {c["name"] for c in result()["coordinates"]}
+    assert {"rotate_x", "scale"} <= {c["name"] for c in result()["coordinates"]}
 
 
 def test_a_folder_read_from_disk_holds_the_same_items_as_one_in_memory(monkeypatch):

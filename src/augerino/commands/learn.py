@@ -40,7 +40,7 @@ def run(options: LearnOptions, words: list[str]) -> int:
         if given.fingerprint != fingerprint:
             raise InputError(f"The data {settings['data']} have changed since {folder.path} was begun: start a new run.")
     if given.streamed and recipe.workers == 0:
-        recipe = recipe.but(workers=min(os.cpu_count() or 1, 4))
+        recipe = recipe.but(workers=min(_cores(), 4))
     screen.print_data(given, recipe, folder.path)
     training = _Training(folder, recipe, settings, given)
     try:
@@ -53,6 +53,11 @@ def run(options: LearnOptions, words: list[str]) -> int:
         screen.console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
         return 130
     return 0
+
+
+def _cores() -> int:
+    """How many cores this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
