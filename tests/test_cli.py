@@ -71,6 +71,7 @@ class TestLearn:
     @pytest.mark.parametrize("name", ["signals", "clouds"])
     def test_signals_and_clouds_are_embedded_too(self, capsys, name):
         assert main(["learn", name, "--epochs", "1", "--no-baseline", "--out", "run"]) == 0
+        assert "bounds moved by asking 19 held-back items" in capsys.readouterr().out
         result = json.loads(Path("run/result.json").read_text())
         assert result["kind"] == {"signals": "signals", "clouds": "points"}[name]
         assert any(c["true"] is not None for c in result["coordinates"])

@@ -39,6 +39,7 @@ class Learned:
     kind: Kind
     outputs: int  # of the network: classes, or values
     unfinished: tuple[str, ...] = ()  # coordinates whose bounds were still on their way
+    asked: int = 0  # held-back items that moved the bounds; 0 where the gradient did
 
     @property
     def augmentation(self) -> Augmentation:
@@ -141,7 +142,7 @@ def learn(
             if on_epoch is not None:
                 on_epoch(record)
     model.requires_grad_()
-    return Learned(model.eval(), objective, history, start, task, kind, outputs, method.unfinished())
+    return Learned(model.eval(), objective, history, start, task, kind, outputs, method.unfinished(), method.asked)
 
 
 @contextmanager

@@ -85,6 +85,7 @@ def write_outcome(outcome: Outcome) -> None:
         },
         "bounds": learned.bounds,
         "recipe": dataclasses.asdict(outcome.recipe),
+        "asked": outcome.learned.asked,
         "command": folder.read_config().get("command", ""),
         "seed": outcome.recipe.seed,
         "seeds": _seeds(outcome),
@@ -302,9 +303,10 @@ def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report:
     screen.print_scores(scores, outcome.given.task)
     if outcome.others:
         screen.print_seeds(outcome.learned.augmentation, [outcome.learned.bounds, *(o.bounds for o in outcome.others)])
-    folder = outcome.folder.path
+    asked, form = outcome.learned.asked, "torchvision" if outcome.given.kind in ("images", "masks") else "policy"
+    mover = f"asking {asked} held-back items" if asked else "the gradient"
     screen.console.print(
-        f"\nTrained in {_seconds(outcome.learned):.0f} s. Report: {report}\n"
-        f"Take it elsewhere:  {shlex.join(['augerino', 'export', str(folder), '--to', 'torchvision'])}",
+        f"\nTrained in {_seconds(outcome.learned):.0f} s, bounds moved by {mover}. Report: {report}\n"
+        f"Take it elsewhere:  {shlex.join(['augerino', 'export', str(outcome.folder.path), '--to', form])}",
         soft_wrap=True,
     )

@@ -238,6 +238,8 @@ def configuration(run: Run, level: int) -> Markup | None:
     facts += [("classes", str(len(run.class_names)) if run.class_names else ""), ("seed", text(result.get("seed")))]
     seconds = number(result.get("seconds"))
     facts += [("training time", "" if seconds is None else f"{seconds:.0f} s"), ("date", text(result.get("date")))]
+    asked = number(result.get("asked"))
+    facts += [("bounds moved by", "" if asked is None else f"asking {asked:.0f} held-back items" if asked else "the gradient")]
     facts += [(f"{name} version", text(value)) for name, value in entries(result.get("versions")).items()]
     recipe = [(name, _setting(value)) for name, value in entries(result.get("recipe")).items()]
     command, notes = text(result.get("command")), [text(note) for note in items(data.get("notes")) if text(note)]
