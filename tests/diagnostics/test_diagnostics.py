@@ -38,6 +38,15 @@ def test_evaluation_weighs_items_not_batches_and_puts_the_mode_back():
     assert found.loss == pytest.approx(F.cross_entropy(model(x), y).item(), rel=1e-5)
 
 
+def test_several_known_extents_are_each_told_by_itself():
+    augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.5, 0.5]))
+    start = {"rotate": 0.3, "scale": 0.3}
+    first, second = verdicts(augmentation, start, {"rotate": math.pi / 4, "scale": 1.0})
+    assert first.sentence.endswith("true extent by itself ±45.0°") and "true extent by itself" in second.sentence
+    alone, _ = verdicts(augmentation, start, {"rotate": math.pi / 4, "shear": 1.0})
+    assert alone.sentence.endswith("true extent ±45.0°")
+
+
 def test_an_orbit_follows_the_input_around():
     x = torch.zeros(1, 21, 21)
     x[0, 10, 15:] = 1

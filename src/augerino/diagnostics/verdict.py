@@ -83,7 +83,8 @@ def verdicts(
         if answer == "undecided":
             sentence += ": needs more data or epochs"
         if true and name in true:
-            sentence += f" — true extent {unit.extent(true[name])}"
+            alone = " by itself" if len(true.keys() & start.keys()) > 1 else ""  # together they may have less room
+            sentence += f" — true extent{alone} {unit.extent(true[name])}"
         interval = None if found is None or answer in ("none", "undecided") else found.interval
         out.append(Verdict(name, start[name], learned, unit.extent(start[name]), described[name], answer, sentence, interval))
     return out
