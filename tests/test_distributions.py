@@ -1,10 +1,13 @@
 """Every learned distribution keeps the laws of its family and speaks in real units."""
 
+import math
+
 import pytest
 import torch
 
 import augerino as ag
 from augerino.distributions import Product
+from augerino.distributions.haar import rotation_vector
 from augerino.testing import check_distribution
 
 FACTOR = [[0.5, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.05, 1.0]]
@@ -14,6 +17,7 @@ MEMBERS = {
     "Gaussian": lambda: ag.Gaussian([0.1, -0.2, 0.0], FACTOR),
     "Gaussian of one": lambda: ag.Gaussian([0.1], [0.5]),
     "Bernoulli": lambda: ag.Bernoulli([0.1, 0.5, 0.8]),
+    "Haar": lambda: ag.Haar(),
     "Product": lambda: Product([ag.Uniform([0.1]), ag.Bernoulli([0.3]), ag.Gaussian([0.0, 1.0], [0.2, 0.3])]),
 }
 each = pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.keys())
@@ -46,7 +50,8 @@ def test_nodes_are_draws_spread_evenly_and_always_the_same(make, dtype):
     assert ((nodes.mean(0) - current.mean).abs() < 0.01 * deviation).all()  # 1024 random draws: 0.03
     assert ((nodes.std(0) - deviation).abs() < 0.02 * deviation).all()
     assert all(parameter.grad_fn is None and parameter.requires_grad for parameter in distribution.parameters())
-    gradients = torch.autograd.grad(nodes.square().sum(), list(distribution.parameters()), allow_unused=True)
+    parameters = list(distribution.parameters())
+    gradients = torch.autograd.grad(nodes.square().sum(), parameters, allow_unused=True) if parameters else ()
     assert all(gradient is not None for gradient in gradients)
 
 
@@ -167,3 +172,60 @@ def test_two_discrete_parts_are_crossed():
     assert t.shape == (8, 2)
     assert weight.sum().item() == pytest.approx(1)
     assert t[::2].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
+
+
+class TestHaar:
+    """Rotations that are all equally likely, against what is known of them. Levels are of one false alarm in ten thousand."""
+
+    turn = ag.Augmentation(ag.Affine3d("rotate_x", "rotate_y", "rotate_z"), ag.Haar()).double()
+
+    def matrices(self, n=20_000):
+        return self.turn.transform.matrix(self.turn.sample(n).t)[:, :3, :3]
+
+    def test_the_angle_has_density_one_minus_cosine_over_pi(self):
+        angle = torch.acos(((self.matrices().diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1)).sort().values
+        expected = (angle - angle.sin()) / math.pi
+        drawn = torch.arange(1, len(angle) + 1, dtype=torch.float64) / len(angle)
+        assert (drawn - expected).abs().max() < 2.23 / len(angle) ** 0.5  # Kolmogorov and Smirnov
+
+    def test_every_column_is_uniform_on_the_sphere(self):
+        matrices = self.matrices()
+        for heights in matrices.permute(1, 2, 0).flatten(0, 1):  # a coordinate of a uniform point is uniform (Archimedes)
+            drawn = torch.arange(1, len(heights) + 1, dtype=torch.float64) / len(heights)
+            assert (drawn - (heights.sort().values + 1) / 2).abs().max() < 2.23 / len(heights) ** 0.5
+        assert matrices.mean(0).abs().max() < 5 / (3 * len(matrices)) ** 0.5
+
+    def test_a_turn_before_or_after_changes_nothing(self):
+        fixed = self.turn.transform.matrix(torch.tensor([[0.3, -1.0, 2.0]], dtype=torch.float64))[:, :3, :3]
+        for moved in (fixed @ self.matrices(), self.matrices() @ fixed):
+            assert moved.mean(0).abs().max() < 5 / (3 * len(moved)) ** 0.5
+            assert torch.allclose(moved.square().mean(0), torch.full((3, 3), 1 / 3).double(), atol=5 * 0.3 / len(moved) ** 0.5)
+
+    def test_the_density_integrates_to_one_and_is_zero_outside_the_ball(self):
+        angle = torch.linspace(0, math.pi, 2001, dtype=torch.float64)
+        vectors = angle[:, None] * torch.tensor([[0.6, 0.0, 0.8]], dtype=torch.float64)
+        density = 4 * math.pi * angle.square() * ag.Haar()().log_prob(vectors).exp()
+        assert torch.trapezoid(density, angle).item() == pytest.approx(1, abs=1e-6)
+        assert torch.allclose(density, (1 - angle.cos()) / math.pi)
+        assert ag.Haar()().log_prob(torch.tensor([3.0, 3.0, 0.0])).item() == -math.inf
+
+    def test_the_identity_and_half_turns_are_met_without_a_nan(self):
+        quaternions = torch.tensor([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, -1.0, 0]])
+        vectors = rotation_vector(quaternions)
+        assert torch.equal(vectors[:2], torch.zeros(2, 3)) and torch.allclose(vectors[2:].norm(dim=1), torch.tensor(math.pi))
+
+    def test_it_stands_beside_translations(self):
+        """As one product, or as a chain in which the shift is independent of the turn."""
+        names = ("rotate_x", "rotate_y", "rotate_z", "translate_x", "translate_y", "translate_z")
+        joint = ag.Augmentation(ag.Affine3d(*names), Product([ag.Haar(), ag.Uniform([2.0] * 3)])).double()
+        chain = ag.Chain(self.turn, ag.Augmentation(ag.Affine3d(*names[3:]), ag.Uniform([2.0] * 3).double()))
+        point = torch.zeros(2000, 1, 3, dtype=torch.float64)
+        assert (chain(point).abs().amax((0, 1)) > 1.9).all() and chain(point).abs().max() <= 2
+        g = joint.sample(2000)
+        linear = joint.transform.matrix(g.t)[:, :3, :3]
+        assert torch.allclose(linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear))
+        assert linear.mean(0).abs().max() < 5 / (3 * len(linear)) ** 0.5
+
+    def test_nothing_is_learned(self):
+        assert not list(ag.Haar().parameters()) and not ag.Haar().state_dict()
+        assert str(self.turn).startswith("Affine3d: rotate_x uniform over all rotations")

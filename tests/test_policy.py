@@ -27,6 +27,10 @@ MEMBERS = {
         ag.Augmentation(ag.NoiseLevel(), ag.Uniform([0.05])),
     ),
     "space": lambda: ag.Augmentation(ag.On("positions", ag.Affine3d("rotate_z"), where="mask"), ag.Uniform([0.7])),
+    "haar": lambda: ag.Chain(
+        ag.Augmentation(ag.Affine3d("rotate_x", "rotate_y", "rotate_z"), ag.Haar()),
+        ag.Augmentation(ag.Affine3d("translate_x"), ag.Uniform([2.0])),
+    ),
     "chain": lambda: ag.Chain(MEMBERS["uniform"](), MEMBERS["color"](), MEMBERS["flip"]()),
 }
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from augerino.augmentation import Element as Element
     from augerino.distributions import Bernoulli as Bernoulli
     from augerino.distributions import Gaussian as Gaussian
+    from augerino.distributions import Haar as Haar
     from augerino.distributions import Interval as Interval
     from augerino.distributions import LearnedDistribution as LearnedDistribution
     from augerino.distributions import Uniform as Uniform
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
 _MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
-    "distributions": ("Bernoulli", "Gaussian", "Interval", "LearnedDistribution", "Uniform"),
+    "distributions": ("Bernoulli", "Gaussian", "Haar", "Interval", "LearnedDistribution", "Uniform"),
     "errors": ("InputError", "NonFiniteLoss"),
     "event_log": ("tensorboard",),
     "learning": ("Learned", "learn"),

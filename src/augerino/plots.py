@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
-from augerino.diagnostics import Orbit
+from augerino.diagnostics import HaarDeviation, Orbit
 from augerino.training import History
 from augerino.transforms import Transform
 
@@ -153,6 +153,19 @@ def draw_orbit(
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel(f"{curve.coordinate}, {unit}")
     ax.set_ylabel("probability")
+
+
+def draw_haar_deviation(ax: "Axes", found: HaarDeviation, label: str = "drawn") -> None:
+    """The share of rotations that turn by at most an angle, as drawn and for uniform rotations."""
+    ax.plot(found.degrees, found.haar, color=TRUE, ls="--", lw=1.4, label="uniform rotations")
+    ax.plot(found.degrees, found.drawn, color=LEARNED, lw=1.8, label=label)
+    ax.fill_between(found.degrees, found.drawn, found.haar, color=LEARNED, alpha=0.12, lw=0)
+    ax.set_xlim(0, 180)
+    ax.set_ylim(0, 1)
+    ax.set_xticks(range(0, 181, 45))
+    ax.set_xlabel("angle of the rotation, degrees")
+    ax.set_ylabel("share that turns at most so far")
+    ax.set_title(f"Kolmogorov {found.kolmogorov:.3f}, Wasserstein {found.wasserstein:.1f}°", fontsize=8.5)
 
 
 def sample_gallery(augmentation: Augmentation, x: Tensor, copies: int, seed: int = 0) -> Tensor:

@@ -24,6 +24,7 @@ KINDS: dict[str, type[nn.Module]] = {
         *(transforms.Vectors, transforms.VectorField, transforms.LabelMap),
         *(transforms.TimeShift, transforms.TimeScale, transforms.Gain, transforms.NoiseLevel, transforms.Affine3d),
         *(distributions.Uniform, distributions.Interval, distributions.Gaussian, distributions.Bernoulli, distributions.Product),
+        distributions.Haar,
     )
 }
 
@@ -110,8 +111,9 @@ def _encode(module: Any) -> Any:
     settings: dict[str, Any] = module.settings()  # type: ignore[operator]
     data = {"kind": type(module).__name__, "settings": {key: _encode(value) for key, value in settings.items()}}
     own = dict(module.named_parameters(recurse=False))
+    if own or isinstance(module, distributions.Haar):  # which has a precision to draw in, and no parameter that would tell
+        data["dtype"] = str(next(iter(own.values()), module.spread).dtype).removeprefix("torch.")
     if own:
-        data["dtype"] = str(next(iter(own.values())).dtype).removeprefix("torch.")
         data["parameters"] = {name: value.detach().cpu().double().tolist() for name, value in own.items()}
     return data
 

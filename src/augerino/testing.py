@@ -111,8 +111,8 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     assert ((t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())).all(), f"{name} drew a sample outside its support"
     assert distribution.spread.shape == (k,), f"{name}.spread must have shape ({k},)"
     assert (distribution.spread >= 0).all(), f"{name}.spread is negative"
-    # A half-range is 1.7 standard deviations, a standard deviation 1, twice a probability at most 2.
-    assert (distribution.spread <= 2.01 * current.variance.sqrt() + 1e-6).all(), f"{name}.spread is wider than what it draws"
+    # A half-range is 1.7 standard deviations (2.4 for one side of a ball), a standard deviation 1, twice a probability at most 2.
+    assert (distribution.spread <= 2.5 * current.variance.sqrt() + 1e-6).all(), f"{name}.spread is wider than what it draws"
 
     noise = 6 / n**0.5  # six standard errors
     deviation = current.variance.sqrt()
@@ -126,10 +126,11 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     assert abs(measured - entropy) <= allowed, f"{name}.entropy() is {entropy:.4g}, but its samples say {measured:.4g}"
 
     parameters = dict(distribution.named_parameters())
-    assert t.requires_grad, f"{name}.rsample sends no gradient to its parameters"
-    gradients = torch.autograd.grad(t.square().sum() + t.sum(), list(parameters.values()), allow_unused=True)
-    for parameter, gradient in zip(parameters, gradients, strict=True):
-        assert gradient is not None and gradient.isfinite().all(), f"{name}.rsample sends no gradient to {parameter}"
+    if parameters:
+        assert t.requires_grad, f"{name}.rsample sends no gradient to its parameters"
+        gradients = torch.autograd.grad(t.square().sum() + t.sum(), list(parameters.values()), allow_unused=True)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            assert gradient is not None and gradient.isfinite().all(), f"{name}.rsample sends no gradient to {parameter}"
     rebuilt = type(distribution)(**distribution.settings()).to(device)
     gap = (rebuilt.spread.double() - distribution.spread.double()).abs()
     assert (gap <= 1e-5 * distribution.spread.double()).all(), f"{name}(**settings()) is another distribution"

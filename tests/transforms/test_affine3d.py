@@ -58,6 +58,35 @@ def test_it_is_a_left_action():
     assert torch.allclose(affine(affine(p, b), a), p @ product[:, :3, :3].mT + product[:, None, :3, 3])
 
 
+def test_the_rotation_part_stays_orthogonal_beside_translations():
+    t = torch.randn(20, 6, dtype=torch.float64) * torch.tensor([1, 10, 100, 3, 3, 3])
+    linear = ag.Affine3d(*ag.Affine3d().names[:6]).matrix(t)[:, :3, :3]
+    assert torch.allclose(linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear), atol=1e-12)
+    assert torch.allclose(torch.linalg.det(linear), torch.ones(20, dtype=torch.float64))
+
+
+def test_ranges_are_two_sided():
+    draws = ag.Augmentation(ag.Affine3d(), ag.Uniform([0.5] * 9)).sample(200).t
+    assert (draws.amin(0) < -0.4).all() and (draws.amax(0) > 0.4).all()
+
+
+def test_padded_molecules_move_as_if_alone_and_come_back():
+    """All nine at once, under a mask: no atom sees the padding, the padding stays zero, gradients take no notice of it."""
+    lens, counts = ag.On("positions", ag.Affine3d(), where="mask"), (5, 2, 1)
+    mask = torch.arange(5) < torch.tensor(counts)[:, None]
+    positions = torch.randn(3, 5, 3, dtype=torch.float64) * mask[..., None]
+    t = torch.randn(3, 9, dtype=torch.float64, requires_grad=True)
+    batch = {"positions": positions, "charges": torch.ones(3, 5), "mask": mask}
+    moved = lens(batch, t)
+    for i, n in enumerate(counts):
+        assert torch.allclose(moved["positions"][i : i + 1, :n], ag.Affine3d()(positions[i : i + 1, :n], t[i : i + 1]))
+    assert not moved["positions"][~mask].any() and moved["charges"] is batch["charges"]
+    assert torch.allclose(lens.inverse(moved, t)["positions"], positions)
+    (whole,) = torch.autograd.grad(moved["positions"].square().sum(), t)
+    (own,) = torch.autograd.grad(ag.Affine3d()(positions, t).square()[mask].sum(), t)
+    assert torch.allclose(whole, own)
+
+
 def test_huge_coordinates_give_finite_points_and_gradients():
     t = ((torch.rand(50, 12) * 2 - 1) * 1e3).requires_grad_()
     y = ag.Affine3d(*ag.lie.AFFINE3D)(torch.randn(50, 4, 3), t)

@@ -4,6 +4,7 @@ from augerino.diagnostics.comparison import Judged, Score, judge_all, per_class,
 from augerino.diagnostics.equivariance import Equivariance, equivariance_error
 from augerino.diagnostics.evaluation import Evaluation, evaluate
 from augerino.diagnostics.evidence import Change, Evidence, Findings, gather
+from augerino.diagnostics.haar import HaarDeviation, haar_deviation
 from augerino.diagnostics.orbit import Orbit, orbit
 from augerino.diagnostics.profile import Profile, profile
 from augerino.diagnostics.segmentation import confusion, iou, mean_iou, pixel_accuracy
@@ -16,6 +17,7 @@ __all__ = [
     "Evidence",
     "Findings",
     "Judged",
+    "HaarDeviation",
     "Orbit",
     "Profile",
     "Score",
@@ -25,6 +27,7 @@ __all__ = [
     "evaluate",
     "gather",
     "iou",
+    "haar_deviation",
     "judge_all",
     "mean_iou",
     "orbit",

@@ -4,6 +4,7 @@ from augerino.distributions.base import LearnedDistribution
 from augerino.distributions.bernoulli import Bernoulli
 from augerino.distributions.box import Interval, Uniform
 from augerino.distributions.gaussian import Gaussian
+from augerino.distributions.haar import Haar
 from augerino.distributions.product import Joint, Product
 
-__all__ = ["Bernoulli", "Gaussian", "Interval", "Joint", "LearnedDistribution", "Product", "Uniform"]
+__all__ = ["Bernoulli", "Gaussian", "Haar", "Interval", "Joint", "LearnedDistribution", "Product", "Uniform"]
