@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
 from augerino import checkpoint as checkpoints
+from augerino.nets.points import SmallPointNet
 from augerino.training import choose_precision, cosine_schedule
 from tests import training_script
 
@@ -67,6 +69,51 @@ def test_bounds_wait_for_the_network_and_then_follow_a_cosine():
         scheduler.step()
     assert rates[0] == [1, 0] and rates[9][1] == 0 and rates[10][1] == pytest.approx(4 * 0.9755, abs=1e-3)
     assert rates[50] == pytest.approx([0.5, 2]) and rates[100] == pytest.approx([0, 0])
+
+
+def test_the_rate_of_the_weights_may_rise_first():
+    model, *_ = training_script.build()
+    optimizer = torch.optim.SGD(ag.param_groups(model, augmentation_lr=4.0), lr=1.0)
+    scheduler = cosine_schedule(optimizer, 100, wait=10, rise=5)
+    rates = []
+    for _ in range(20):
+        rates.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        scheduler.step()
+    assert [rate for rate, _ in rates[:5]] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0], rel=0.01)
+    assert rates[5][0] < 1 and [rate for _, rate in rates[:10]] == [0] * 10  # theta waits as before
+
+
+class TestDictBatches:
+    """Molecules come as dicts, padded, from memory and from torch's loader: the loop and the evaluation take both."""
+
+    mask = torch.arange(5) < torch.tensor([5, 2, 3, 4, 1, 5, 2, 3])[:, None]
+
+    def data(self):
+        generator = torch.Generator().manual_seed(0)
+        positions = torch.randn(8, 5, 3, generator=generator) * self.mask[..., None]
+        x = {"positions": positions, "charges": torch.where(self.mask, 6, 0), "mask": self.mask}
+        return x, torch.randn(8, 1, generator=generator)
+
+    def loader(self, kind):
+        x, y = self.data()
+        if kind == "memory":
+            return ag.data.Batches(x, y, 3)
+        items = [({key: value[i] for key, value in x.items()}, y[i]) for i in range(8)]
+        return torch.utils.data.DataLoader(items, batch_size=4, shuffle=True)
+
+    @pytest.mark.parametrize("kind", ["memory", "loader"])
+    @pytest.mark.parametrize("precision", ["float32", "bf16"])
+    def test_they_train_and_are_evaluated(self, kind, precision):
+        augmentation = ag.Augmentation(ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.3] * 9))
+        model = ag.InvariantModel(SmallPointNet(1, width=4), augmentation, train_copies=2)
+        objective = ag.Objective(F.l1_loss, augmentation, weight=0.01)
+        optimizer = torch.optim.Adam(ag.param_groups(model), lr=0.01)
+        before = augmentation.bounds()
+        history = ag.fit(model, objective, self.loader(kind), optimizer, epochs=2, precision=precision)
+        assert len(history.epochs) == 2 and all(augmentation.bounds()[name] != before[name] for name in before)
+        found = ag.diagnostics.evaluate(model, F.l1_loss, self.loader(kind))
+        assert found.items == 8 and found.accuracy is None
 
 
 class TestRecords:

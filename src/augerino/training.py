@@ -89,7 +89,9 @@ def param_groups(
     return groups
 
 
-def cosine_schedule(optimizer: torch.optim.Optimizer, steps: int, wait: float = 0.0) -> torch.optim.lr_scheduler.LambdaLR:
+def cosine_schedule(
+    optimizer: torch.optim.Optimizer, steps: int, wait: float = 0.0, rise: float = 0.0
+) -> torch.optim.lr_scheduler.LambdaLR:
     """Learning rates that go down by a cosine; that of theta, in `param_groups`' order, is 0 for the first steps.
 
     Bounds that move while the network knows nothing follow the penalty alone: from a wide start they run away before the
@@ -99,6 +101,7 @@ def cosine_schedule(optimizer: torch.optim.Optimizer, steps: int, wait: float = 
         optimizer: over `param_groups(model)`.
         steps: of the whole training.
         wait: how many of them theta waits.
+        rise: during how many of them the weights' rate also rises, from 0 in a straight line.
     """
 
     def going_down(step: int) -> float:
@@ -107,7 +110,10 @@ def cosine_schedule(optimizer: torch.optim.Optimizer, steps: int, wait: float = 
     def waiting(step: int) -> float:
         return 0.0 if step < wait else going_down(step)
 
-    rates: list[Callable[[int], float]] = [going_down, waiting]
+    def rising(step: int) -> float:
+        return min(1.0, (step + 1) / max(rise, 1.0)) * going_down(step)
+
+    rates: list[Callable[[int], float]] = [rising, waiting]
     return torch.optim.lr_scheduler.LambdaLR(optimizer, rates[: len(optimizer.param_groups)])
 
 
