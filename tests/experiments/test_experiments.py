@@ -20,6 +20,7 @@ FIGURES = {
     "olivetti": {"data.png", "bounds.png", "orbit.png", "predicted.png"},
     "why": {"profile.png"},
     "camvid": {"data.png", "samples.png", "spreads.png", "losses.png", "equivariance.png", "turning.png"},
+    "qm9": {"errors.png", "bounds.png", "haar.png"},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
@@ -27,6 +28,7 @@ TINY = {
     "olivetti": ["--batch-size", "64"],
     "why": ["--train", "64", "--epochs", "1", "--items", "8", "--points", "4"],
     "camvid": ["--train", "4", "--test", "2", "--batch-size", "2", "--epochs", "1", "--items", "1"],
+    "qm9": ["--train", "24", "--batch-size", "8", "--test", "8"],
 }
 
 
@@ -41,6 +43,17 @@ def data(tmp_path, monkeypatch):
     digits, labels = rng.integers(0, 256, (100, 28, 28), dtype=np.uint8), (np.arange(100) % 10).astype(np.uint8)
     np.savez(folder / "mnist.npz", x_train=digits, y_train=labels, x_test=digits[:40], y_test=labels[:40])
     np.savez(folder / "olivetti.npz", images=rng.integers(0, 256, (400, 64, 64), dtype=np.uint8))
+    atoms, split = rng.integers(1, 6, 40), (np.arange(40) >= 24).astype(np.uint8) + (np.arange(40) >= 32)
+    there = np.arange(5) < atoms[:, None]
+    np.savez(
+        folder / "qm9_small.npz",
+        **{"positions": (rng.normal(size=(40, 5, 3)) * there[..., None]).astype(np.float32), "num_atoms": atoms, "split": split},
+        **{
+            "charges": np.where(there, rng.choice([1, 6, 7, 8, 9], (40, 5)), 0),
+            "homo": rng.normal(size=40),
+            "lumo": rng.normal(size=40),
+        },
+    )
     np.savez(folder / "mario_iggy.npz", mario=rng.random((1, 3, 32, 32)), iggy=rng.random((1, 3, 32, 32)))
     scenes = {f"x_{part}": rng.integers(0, 256, (6, 36, 48, 3), dtype=np.uint8) for part in ("train", "val", "test")}
     labels = {f"y_{part}": rng.integers(0, 12, (6, 36, 48), dtype=np.uint8) for part in ("train", "val", "test")}
@@ -105,7 +118,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rotmnits"], "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why"),
+        (["rotmnits"], "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, qm9"),
         (["rotmnist", "--preset", "huge"], "There is no preset 'huge': choose one of quick, cpu, paper"),
         (["rotmnist"], "--data DIR"),
         (["olivetti"], "--data DIR"),

@@ -82,6 +82,7 @@ class Row:
     corners: bool = True  # whether the network sees the corners of an image, or the disc inside it only
     regularizer: Literal["l2", "entropy"] = "l2"  # what makes wide distributions cheap
     data: str = ""  # which variant of the data, where an experiment has several
+    group: str = ""  # to which group the network is invariant by construction, where it has a choice
 
     @property
     def slug(self) -> str:

@@ -1,0 +1,211 @@
+"""Molecules: HOMO and LUMO energies of QM9 with LieConv (the paper's Section 7)."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+
+import augerino as ag
+from augerino import plots
+from augerino.data.qm9 import Molecules, Pair, check_target, qm9
+from augerino.errors import InputError
+from augerino.experiments.molecule_figures import draw_bounds, draw_errors, draw_haar
+from augerino.experiments.runner import Experiment, Line, Row, Settings, Trial, mean_sd, of_row
+from augerino.experiments.training import curves
+from augerino.nets.lieconv import LieResNet
+
+COPIES = (1, 4, 16)
+ROTATIONS, TRANSLATIONS = ag.Affine3d().names[3:6], ag.Affine3d().names[:3]
+NETS = {"LieConv-Trivial": "trivial", "LieConv-T(3)": "T3"}
+KINDS: dict[Literal["none", "learned", "fixed"], str] = {
+    "none": "no augmentation",
+    "learned": "Augerino",
+    "fixed": "fixed SE(3)",
+}
+#: Test error in meV (Benton et al. 2020, the table of Section 7), in the order of KINDS.
+PAPER = {
+    ("homo", "trivial"): (52.7, 38.3, 36.5),
+    ("homo", "T3"): (34.2, 33.2, 30.2),
+    ("lumo", "trivial"): (43.5, 33.7, 29.8),
+    ("lumo", "T3"): (30.1, 26.9, 25.1),
+}
+
+
+@dataclass(frozen=True)
+class Qm9(Settings):
+    """Molecules: is invariance to rotations found, and is it worth as much as knowing it?
+
+    Positions are centred at the mean of a molecule's atoms, so that rotations turn it about its middle."""
+
+    net: Literal["lieconv"] = "lieconv"  # type: ignore[assignment]
+    """the network"""
+    targets: tuple[str, ...] = ("homo", "lumo")
+    """which energies"""
+    layers: int = 6
+    """blocks of the network"""
+    neighbours: int | None = None
+    """how many atoms each atom sees, the nearest; all by default"""
+    kernel_width: int = 32
+    """hidden channels of the convolutions' kernels"""
+    kernel_outputs: int = 16
+    """functions of a pair of atoms that a kernel mixes"""
+    weight: float = 1e-3
+    """lambda: how much wide bounds are worth"""
+    start: float = 0.3
+    """where all nine bounds start"""
+    rise: float = 0.01
+    """share of the training during which the weights' learning rate rises"""
+    translate: float = 0.5
+    """translations of the fixed SE(3), up to so many angstrom along each axis"""
+    train: int | None = None
+    """molecules to train on; all by default"""
+    test: int | None = None
+    """molecules to test on, and as many to validate on; all by default"""
+
+    def check(self) -> None:
+        super().check()
+        for target in self.targets:
+            check_target(target)
+        for name in ("layers", "kernel_width", "kernel_outputs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+        if not 0 <= self.rise < 1:
+            raise InputError(f"rise is a share of the training, from 0 to below 1, but got {self.rise}.")
+
+
+def rows(settings: Qm9) -> list[Row]:
+    """The targets by two networks by three augmentations."""
+    return [
+        Row(f"{target.upper()}, {net}, {name}", kind, settings.weight, start=settings.start, data=target, group=group)
+        for target in settings.targets
+        for net, group in NETS.items()
+        for kind, name in KINDS.items()
+    ]
+
+
+def paper_error(row: Row) -> float | None:
+    """What the paper reports for a row, in meV."""
+    found = PAPER.get((row.data, row.group))
+    return None if found is None else found[list(KINDS).index(row.kind)]  # type: ignore[arg-type]
+
+
+def load(settings: Qm9, seed: int, data: str | None, target: str | None = None) -> Molecules:
+    """The molecules with a target, centred; another draw of those to train on for every seed."""
+    counts = {"train": settings.train, "validation": settings.test, "test": settings.test}
+    return qm9(data, target=target or settings.targets[0], seed=seed, centre=True, **counts)
+
+
+def make_augmentation(settings: Qm9, row: Row) -> ag.Augmentation:
+    """The row's augmentation of positions: the paper's nine generators, uniform rotations with translations, or none."""
+
+    def moving(distribution: ag.LearnedDistribution, *names: str) -> ag.Augmentation:
+        return ag.Augmentation(ag.On("positions", ag.Affine3d(*names), where="mask"), distribution)
+
+    if row.kind == "learned":
+        return moving(ag.Uniform([row.start] * 9))
+    if row.kind == "fixed":
+        shift = moving(ag.Uniform([settings.translate] * 3), *TRANSLATIONS)
+        return ag.Chain(moving(ag.Haar(), *ROTATIONS), shift).requires_grad_(False)
+    return moving(ag.Uniform([1e-6]), "rotate_x").requires_grad_(False)
+
+
+def make_net(settings: Qm9, row: Row) -> LieResNet:
+    """The row's network."""
+    return LieResNet(
+        1,
+        group=row.group,
+        width=settings.width,
+        layers=settings.layers,
+        neighbours=settings.neighbours,
+        kernel_width=settings.kernel_width,
+        kernel_outputs=settings.kernel_outputs,
+    )
+
+
+def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
+    """Trains one row and measures its error in meV at 1, 4 and 16 copies, on the test and on the validation part."""
+    molecules = load(settings, seed, data, row.data)
+    torch.manual_seed(seed)
+    augmentation = make_augmentation(settings, row)
+    start = augmentation.bounds()
+    model = ag.InvariantModel(make_net(settings, row), augmentation)
+    objective = ag.Objective(F.l1_loss, augmentation, weight=row.weight if row.kind == "learned" else 0.0)
+    groups = ag.param_groups(model, augmentation_lr=settings.augmentation_lr, augmentation_betas=(0.9, settings.memory))
+    optimizer = torch.optim.Adam(groups, lr=settings.lr)
+    loader = ag.data.Batches(*molecules.train, settings.batch_size)
+    steps = settings.epochs * len(loader)
+    scheduler = ag.training.cosine_schedule(optimizer, steps, settings.warm_up * steps, settings.rise * steps)
+    history = ag.fit(model, objective, loader, optimizer, epochs=settings.epochs, scheduler=scheduler)
+    found: Trial = {
+        "test": errors(model, row, molecules.test, molecules.scale, seed),
+        "validation": errors(model, row, molecules.validation, molecules.scale, seed),
+        "bounds": augmentation.bounds(),
+        "curves": curves(history, start if row.kind == "learned" else {}),
+    }
+    return {**found, "haar": asdict(ag.diagnostics.haar_deviation(augmentation))} if row.kind == "learned" else found
+
+
+def errors(model: ag.InvariantModel, row: Row, part: Pair, scale: float, seed: int) -> dict[str, float]:
+    """The mean absolute error in meV, by the number of copies."""
+    found: dict[str, float] = {}
+    for copies in COPIES:
+        if copies > 1 and row.kind == "none":  # copies of nothing are all the same
+            found[str(copies)] = found["1"]
+            continue
+        torch.manual_seed(seed)
+        model.test_copies = copies
+        measured = ag.diagnostics.evaluate(model, F.l1_loss, ag.data.Batches(*part, 250, shuffle=False))
+        found[str(copies)] = round(scale * measured.loss, 3)
+    return found
+
+
+def table(settings: Qm9, trials: list[Trial]) -> list[Line]:
+    """Test error by copies, and the learned bounds by kind, beside the paper's number."""
+    lines = []
+    for row in rows(settings):
+        found = of_row(trials, row)
+        by_copies = [mean_sd([t["test"][str(copies)] for t in found], 1, 1) for copies in COPIES]
+        if row.kind == "none":
+            text = f"{by_copies[0]} meV"
+        else:
+            text = f"{' | '.join(by_copies)} meV at {', '.join(map(str, COPIES))} copies"
+        if row.kind == "learned":
+            text += f"; {', '.join(_bounds(found))}"
+        paper = paper_error(row)
+        lines.append(Line(row.name, text, "" if paper is None else f"{paper} meV"))
+    return lines
+
+
+def _bounds(found: list[Trial]) -> list[str]:
+    """The narrowest and the widest learned bound of each kind, over coordinates and seeds."""
+    texts = []
+    for kind, unit in (("rotate", " rad"), ("translate", " Å"), ("squeeze", ""), ("scale", "")):
+        values = [value for t in found for name, value in t["bounds"].items() if name.startswith(kind)]
+        texts.append(f"{kind} ±{min(values):.2f} to {max(values):.2f}{unit}")
+    return texts
+
+
+def draw(settings: Qm9, trials: list[Trial], folder: Path, data: str | None) -> None:
+    """Errors beside the paper's, all bounds over training, and the learned boxes beside uniform rotations."""
+    with plots.style():
+        known = {row.name: paper_error(row) for row in rows(settings)}
+        draw_errors(folder / "errors.png", trials, rows(settings), known)
+        learned = [row for row in rows(settings) if row.kind == "learned"]
+        draw_bounds(folder / "bounds.png", trials, learned)
+        draw_haar(folder / "haar.png", trials, learned)
+
+
+EXPERIMENT = Experiment(
+    "qm9",
+    {
+        "paper": Qm9(seeds=3, epochs=500, batch_size=75, lr=3e-3, augmentation_lr=3e-3, warm_up=0.0, width=1536),
+        "cpu": Qm9(seeds=3, epochs=30, batch_size=75, lr=3e-3, width=64, layers=3, train=4_000),
+        "quick": Qm9(seeds=1, epochs=1, batch_size=32, lr=3e-3, width=16, layers=1, train=200, test=100, targets=("homo",)),
+    },
+    rows,
+    trial,
+    table,
+    draw,
+)
