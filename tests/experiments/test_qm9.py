@@ -58,6 +58,17 @@ def test_the_fixed_row_is_se3_with_all_rotations_alike():
     assert (middle.abs().amax((0, 1)) > 0.8 * QUICK.translate).all() and middle.abs().max() <= QUICK.translate
 
 
+def test_translations_pay_up_to_a_cap_and_the_rest_up_to_its_limits():
+    augmentation = qm9.make_augmentation(QUICK, Row("x", "learned"))
+    penalty = qm9.CappedL2(2.5)
+    augmentation.distribution.bound = [2.0] * 3 + [3.0] * 3 + [0.5] * 3
+    assert penalty(augmentation).item() == pytest.approx(ag.NegativeL2()(augmentation).item())
+    augmentation.distribution.bound = [20.0] * 3 + [5.0] * 3 + [2.0] * 3
+    assert penalty(augmentation).item() == pytest.approx(-3 * (2.5**2 + math.pi**2 + 1))
+    (slope,) = torch.autograd.grad(penalty(augmentation), augmentation.distribution.raw_bound)
+    assert not slope.any()
+
+
 def test_the_two_networks_differ_in_what_they_are_invariant_to():
     x = molecules()
     shifted = {**x, "positions": x["positions"] + x["mask"][..., None]}
@@ -73,7 +84,7 @@ def test_errors_are_in_the_targets_own_unit():
     x = molecules()
     with torch.no_grad():
         y = model(x) + torch.tensor([[1.0], [-1.0], [3.0], [-3.0], [0.0], [0.0]])
-    found = qm9.errors(model, Row("x", "none"), (x, y), 440.0, seed=0)
+    found = qm9.errors(model, Row("x", "none"), (x, y), 440.0, 0, (1, 4, 16))
     assert found == pytest.approx(dict.fromkeys(("1", "4", "16"), 440 * 8 / 6), rel=1e-4)
 
 
