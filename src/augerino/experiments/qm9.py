@@ -40,10 +40,10 @@ class Qm9(Settings):
 
     Positions are centred at the mean of a molecule's atoms, so that rotations turn it about its middle."""
 
-    net: Literal["lieconv"] = "lieconv"  # type: ignore[assignment]
-    """the network"""
     targets: tuple[str, ...] = ("homo", "lumo")
     """which energies"""
+    width: int = 1536
+    """channels of the network"""
     layers: int = 6
     """blocks of the network"""
     neighbours: int | None = None
@@ -71,9 +71,7 @@ class Qm9(Settings):
         super().check()
         for target in self.targets:
             check_target(target)
-        for name in ("layers", "kernel_width", "kernel_outputs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+        self._at_least_one("width", "layers", "kernel_width", "kernel_outputs")
         if not 0 <= self.rise < 1:
             raise InputError(f"rise is a share of the training, from 0 to below 1, but got {self.rise}.")
 
@@ -234,7 +232,7 @@ SMALL = Qm9(
 EXPERIMENT = Experiment(
     "qm9",
     {
-        "paper": Qm9(seeds=3, epochs=500, batch_size=75, lr=3e-3, augmentation_lr=3e-3, warm_up=0.0, width=1536),
+        "paper": Qm9(seeds=3, epochs=500, batch_size=75, lr=3e-3, augmentation_lr=3e-3, warm_up=0.0),
         "cpu": SMALL,
         "quick": replace(SMALL, seeds=1, epochs=1, width=16, layers=1, train=200, test=100, targets=("homo",)),
     },
