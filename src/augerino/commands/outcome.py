@@ -27,7 +27,7 @@ from augerino.recipe import Recipe
 from augerino.report.page import write_report
 from augerino.run_folder import RunFolder
 
-EVIDENCE_ITEMS = 500
+EVIDENCE_ITEMS = 1000
 EXAMPLES = 6
 ORBITS = 2  # examples that are followed along each coordinate
 ORBIT_NODES = 16
