@@ -8,6 +8,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import augerino as ag
 from augerino.data.sprites import sprites
+from tests.conftest import need
 
 DATA = sprites(96, seed=0)
 QUICK = {"epochs": 1, "coordinates": ("rotate",), "batch_size": 32}
@@ -175,3 +176,14 @@ def test_a_recipe_is_checked():
     ):
         with pytest.raises(ag.InputError):
             ag.Recipe(**bad)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["resnet10t", "vit_tiny_patch16_224"])
+def test_a_network_of_timm_learns_behind_the_augmentation(name):
+    need("timm")
+    size = 224 if name.startswith("vit") else 32
+    x = torch.nn.functional.interpolate(sprites(72).x, size)
+    learned = ag.learn(name, (x, sprites(72).y), coordinates="rotate", epochs=1, batch_size=28, lr=1e-3, method="probe")
+    assert learned.asked == 16 and learned.model(x[:2]).shape == (2, 4)
+    assert "timm" in type(learned.model.net).__module__
