@@ -102,7 +102,8 @@ def main() -> None:
         for sentence in rows[name]["verdicts"]:
             print(f"  {sentence}", flush=True)
     machine = {"processor": platform.machine(), "cores": len(os.sched_getaffinity(0)), "python": platform.python_version()}
-    words = ["python -m benchmarks.own_data --data DIR", *options]
+    part = [] if arguments.only == list(DATA) else ["--only", *arguments.only]
+    words = ["python -m benchmarks.own_data --data DIR", *part, *options]
     summary = {"command": " ".join(words), "machine": machine, "runs": rows}
     (arguments.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
 

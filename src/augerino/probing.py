@@ -26,7 +26,7 @@ ROUNDS = 60  # questions in a whole training, those of the wait and of the end i
 WAIT = 0.15  # share of the training before the first question: the network must know something to be asked
 SETTLED = 0.8  # share of the training after which bounds stay
 AVERAGED = 0.7  # and they stay at their mean since here
-KNOWS = 0.05  # a network that is not better than chance by this share of it is not asked
+KNOWS = 0.05  # a network that is not better than chance by this share of it is not asked, and its bounds shrink
 LEAST = 1e-4  # of its limit: a bound below this is nothing, and need not shrink further
 
 
@@ -35,7 +35,8 @@ class Probe:
 
     In each round the held-back items are judged under draws of the augmentation as it is, and again with one coordinate
     redrawn from its outermost shell, all else the same. A bound grows where the rise of their loss is below the tolerance,
-    and shrinks where it is above, each by as much as it is. A flip counts as a bound on its probability, whose limit is a
+    and shrinks where it is above, each by as much as it is. While the network knows nothing there is nothing to ask, and all
+    bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its probability, whose limit is a
     half, and its shell is to be mirrored.
 
     Args:
@@ -102,8 +103,8 @@ class Probe:
         with evaluation_mode(self.model):
             whole = self._loss(t)
             known = self._chance - float(self._loss(torch.zeros_like(t)).mean())
-            if known < KNOWS * self._chance:
-                return torch.zeros(t.shape[1], dtype=torch.float64)
+            if known < KNOWS * self._chance:  # too wide to learn anything, as far as can be told
+                return torch.full((t.shape[1],), -0.5, dtype=torch.float64)
             rises = [float((self._loss(self._in_shell(t, i)) - whole).mean()) for i in range(t.shape[1])]
         return (1 - torch.tensor(rises, dtype=torch.float64) / (self.tolerance * known)).clamp(-1, 1)
 

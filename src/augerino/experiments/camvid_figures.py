@@ -17,6 +17,7 @@ from augerino.experiments.runner import Row, Trial, of_row
 from augerino.transforms import Affine2d, RotoTranslate2d
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LETTERS = "abcdefghijk"  # one a class; a dot where nothing is known
@@ -62,6 +63,11 @@ def _legend(fig: "Figure") -> None:
     fig.legend(handles=patches, loc="outside lower center", ncols=6, fontsize=8)
 
 
+def _name(ax: "Axes", row: Row) -> None:
+    """A row's name over its first picture, on two lines where it is long."""
+    ax.set_title(row.name.replace(", λ", "\nλ"), loc="left", fontsize=8)
+
+
 def draw_samples(path: Path, x: Tensor, trials: Sequence[Trial], learned: Sequence[Row], rigid: RotoTranslate2d) -> None:
     """A scene as it is and under three draws from each learned distribution, seed 0."""
     fig, axes = plots.figure(len(learned), 4, 7.2, 1.75 * len(learned) + 0.2)
@@ -72,7 +78,8 @@ def draw_samples(path: Path, x: Tensor, trials: Sequence[Trial], learned: Sequen
         with torch.no_grad():
             moved = augmentation.sample(3, torch.Generator().manual_seed(0))((x.float() / 255).expand(3, -1, -1, -1))
         for j, image in enumerate([still[0], *moved]):
-            plots.draw_image(axes[4 * i + j], image, row.name if j == 0 else f"sample {j}")
+            plots.draw_image(axes[4 * i + j], image, "" if j == 0 else f"sample {j}")
+        _name(axes[4 * i], row)
     fig.savefig(path)
 
 
@@ -145,7 +152,7 @@ def draw_turning(path: Path, x: Tensor, angles: Tensor, trials: Sequence[Trial],
         said = from_text(of_row(trials, row)[0]["turning"])
         known = (said != IGNORE) & (said[0] != IGNORE)
         changed = (said != said[0]) & known
-        pictures += [(row.name if i == 0 else "", image) for i, image in enumerate(colored(said))]
+        pictures += [("", image) for image in colored(said)]
         red = torch.tensor(_CHANGED)[:, None, None] / 255
         shares = [100 * float(c.sum() / k.sum().clamp_min(1)) for c, k in zip(changed, known, strict=True)]
         faded = 0.6 + 0.25 * colored(said).mean(dim=1, keepdim=True).expand(-1, 3, -1, -1)
@@ -154,5 +161,7 @@ def draw_turning(path: Path, x: Tensor, angles: Tensor, trials: Sequence[Trial],
     fig, axes = plots.figure(1 + 2 * len(rows), len(angles), 1.75 * len(angles), 1.55 * (1 + 2 * len(rows)) + 0.4)
     for ax, (title, image) in zip(axes, pictures, strict=True):
         plots.draw_image(ax, image, title)
+    for i, row in enumerate(rows):
+        _name(axes[(1 + 2 * i) * len(angles)], row)
     _legend(fig)
     fig.savefig(path)
