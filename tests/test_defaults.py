@@ -37,7 +37,9 @@ def test_the_kind_of_data_is_read_from_its_shape(x, y, kind):
         ("images", {"coordinates": ("rotate", "flip_horizontal")}, ("rotate", "flip_horizontal")),
         ("images", {"transforms": ("color",)}, ("brightness", "contrast")),
         ("images", {"transforms": ("flip", "affine"), "coordinates": ("flip_vertical",)}, ("flip_vertical",)),
-        ("signals", {}, ("time_shift", "time_scale", "gain", "noise")),
+        ("signals", {}, ("time_shift", "gain")),
+        ("signals", {"transforms": ("time", "gain", "noise")}, ("time_shift", "time_scale", "gain", "noise")),
+        ("points", {}, ("rotate_x", "rotate_y", "rotate_z", "scale")),
         ("signals", {"transforms": "time"}, ("time_shift", "time_scale")),
         ("points", {"coordinates": "rotate_z,shear_xy"}, ("rotate_z", "shear_xy")),
     ],
@@ -65,7 +67,7 @@ def test_every_coordinate_starts_at_the_same_spread_in_its_own_unit():
     augmentation = default_augmentation(ag.Recipe(start=0.2, transforms=("affine", "flip", "color")), "images")
     assert list(augmentation.bounds().values()) == pytest.approx([0.2] * 8)
     clouds = 10 * torch.randn(50, 20, 3)
-    bounds = default_augmentation(ag.Recipe(start=0.2), "points", clouds).bounds()
+    bounds = default_augmentation(ag.Recipe(start=0.2, coordinates="rotate_z,translate_x"), "points", clouds).bounds()
     assert bounds["rotate_z"] == pytest.approx(0.2)
     assert bounds["translate_x"] == pytest.approx(0.2 * clouds.std().item())  # in the data's own unit
 
@@ -133,7 +135,7 @@ def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothin
 def test_the_unit_of_padded_clouds_is_that_of_their_points():
     x = {"positions": torch.randn(50, 8, 3), "mask": torch.arange(8).expand(50, 8) < 2}
     x["positions"] *= x["mask"][..., None]
-    bounds = default_augmentation(ag.Recipe(start=0.2), "points", x).bounds()
+    bounds = default_augmentation(ag.Recipe(start=0.2, coordinates="translate_x"), "points", x).bounds()
     assert bounds["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
 
 
@@ -159,7 +161,7 @@ def test_networks_by_name():
         default_net("fc_densenet_small", "images", x, 5, 4)
 
 
-@pytest.mark.parametrize(("steps", "epochs"), [(1, FEWEST_STEPS), (4, 150), (16, 40), (100, 40), (469, 13), (10_000, 5)])
+@pytest.mark.parametrize(("steps", "epochs"), [(1, FEWEST_STEPS), (4, 300), (16, 75), (100, 40), (469, 13), (10_000, 5)])
 def test_small_data_get_more_passes_and_large_ones_fewer(steps, epochs):
     assert ag.Recipe().passes(steps) == epochs
     assert ag.Recipe(epochs=7).passes(steps) == 7

@@ -228,6 +228,7 @@ class TestStreaming:
             assert torch.equal(torch.stack([x for x, _ in everything(part)]), other[0])
             assert [int(y) for _, y in everything(part)] == other[1].tolist()
 
+    @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a machine of one core
     def test_workers_and_pickles(self, tmp_path):
         source = open_source(class_folder(tmp_path))
         again = pickle.loads(pickle.dumps(source.train))
@@ -235,6 +236,7 @@ class TestStreaming:
         batches = list(StreamLoader(source.train, batch_size=4, num_workers=2))
         assert sum(len(y) for _, y in batches) == 8 and batches[0][0].dtype == torch.uint8
 
+    @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a machine of one core
     @pytest.mark.parametrize("workers", [0, 2])
     def test_a_corrupt_image_is_one_sentence_also_from_a_worker(self, tmp_path, workers):
         class_folder(tmp_path, height=32, width=32)

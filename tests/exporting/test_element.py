@@ -40,7 +40,10 @@ def test_huge_coordinates_stay_numbers():
         assert torch.tensor(rows, dtype=torch.float64).isfinite().all()
 
 
-@pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.keys())
+IN_PICTURES = {name: make for name, make in MEMBERS.items() if name != "Haar"}  # which turns points in space
+
+
+@pytest.mark.parametrize("make", IN_PICTURES.values(), ids=IN_PICTURES.keys())
 def test_draws_follow_the_learned_distribution(make):
     distribution = make()
     parts = getattr(distribution, "parts", [distribution])

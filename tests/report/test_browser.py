@@ -107,16 +107,15 @@ def test_another_example_is_chosen_by_keyboard(visit):
 def test_masks_lie_over_their_picture_and_move_with_it(visit):
     page = visit("masks", **DESKTOP)
     card = page.locator(".card").first
-    picture, predicted, true = (
-        card.locator(f".strip:visible {which}") for which in (".stack img:not(.mask)", ".predicted", ".true")
-    )
+    layers = card.locator(".strip:visible img")
+    at = "images => images.map(e => Object.values(e.getBoundingClientRect().toJSON()))"  # all at one moment
     card.get_by_label("Move along rotate").focus()
     for key in ("Home", "End", "ArrowLeft"):
         page.keyboard.press(key)
-        boxes = [image.evaluate("e => Object.values(e.getBoundingClientRect().toJSON())") for image in (picture, predicted, true)]
-        assert boxes[1] == pytest.approx(boxes[0], abs=1) and boxes[2] == pytest.approx(boxes[0], abs=1)
+        picture, predicted, true = layers.evaluate_all(at)
+        assert predicted == pytest.approx(picture, abs=1) and true == pytest.approx(picture, abs=1)
     assert "of pixels right" in card.locator(".readout").inner_text()
-    assert all(image.evaluate("e => e.complete && e.naturalWidth > 0") for image in (picture, predicted, true))
+    assert layers.evaluate_all("images => images.every(e => e.complete && e.naturalWidth > 0)")
 
 
 def test_a_switch_shows_the_predicted_mask_the_true_one_or_neither(visit):
