@@ -89,3 +89,10 @@ def test_offline_says_which_file_to_put_where(tmp_path, monkeypatch):
     monkeypatch.setenv("AUGERINO_CACHE", str(tmp_path / "cache"))
     with pytest.raises(ag.InputError, match=r"Could not download mnist\.gz .*Put the file into .*cache, or name the folder"):
         cache.fetch(cache.Remote("mnist.gz", ["http://127.0.0.1:9/x"], SHA))
+
+
+def test_an_md5_serves_where_no_other_checksum_was_published(server):
+    good = hashlib.md5(CONTENT).hexdigest()
+    assert cache.fetch(cache.Remote("file.bin", [f"{server}/file"], md5=good)).read_bytes() == CONTENT
+    with pytest.raises(ag.InputError, match="MD5 differs"):
+        cache.fetch(cache.Remote("bad.bin", [f"{server}/wrong"], md5=good))

@@ -15,11 +15,19 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Remote:
-    """A file somewhere public: its name here, where it can be had (first that answers), and its SHA-256."""
+    """A file somewhere public: its name here, where it can be had (first that answers), and its SHA-256.
+
+    Or its MD5, where its authors published no other: enough against a damaged file, and against one put in its place by
+    anybody but them.
+    """
 
     name: str
     urls: Sequence[str]
-    sha256: str
+    sha256: str = ""
+    md5: str = ""
+
+    def __post_init__(self) -> None:
+        assert bool(self.sha256) != bool(self.md5), "one checksum"
 
 
 def cache_folder() -> Path:
@@ -61,11 +69,11 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
         except (OSError, ValueError) as error:  # URLError is an OSError
             reasons.append(f"{url}: {getattr(error, 'reason', None) or error}")
             continue
-        if _digest(part) == remote.sha256:
+        if _digest(part, "sha256" if remote.sha256 else "md5") == (remote.sha256 or remote.md5):
             part.replace(path)
             return path
         part.unlink()
-        reasons.append(f"{url}: not the file it should be (its SHA-256 differs)")
+        reasons.append(f"{url}: not the file it should be (its {'SHA-256' if remote.sha256 else 'MD5'} differs)")
     raise InputError(
         f"Could not download {remote.name} ({'; '.join(reasons)}). "
         f"Put the file into {path.parent}, or name the folder that has it with --data DIR."
@@ -96,8 +104,8 @@ def _download(url: str, part: Path, progress: Callable[[int, int | None], None] 
         raise OSError(f"the connection ended after {have} of {total} bytes")
 
 
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
+def _digest(path: Path, kind: str) -> str:
+    digest = hashlib.new(kind, usedforsecurity=kind != "md5")
     with open(path, "rb") as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)

@@ -1,0 +1,38 @@
+"""Some files of a `.tar.gz`, read into memory: nothing is written, and no name in it is believed to be a path."""
+
+import gzip
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from augerino.data.archives import check_memory
+from augerino.data.found import shown, some
+from augerino.errors import InputError
+
+
+def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
+    """The contents of the wanted files, by their names without folders; reading stops when all are there.
+
+    Args:
+        path: of the archive.
+        wanted: how many bytes each file may have at most.
+    """
+    check_memory(path, sum(wanted.values()))
+    found: dict[str, bytes] = {}
+    try:
+        # Reading through gzip itself, because tarfile takes a compressed stream that ends too early for a whole one.
+        with gzip.open(path) as plain, tarfile.open(fileobj=plain, mode="r|") as archive:
+            for member in archive:
+                name = PurePosixPath(member.name).name
+                content = archive.extractfile(member) if member.isfile() and name in wanted and name not in found else None
+                if content is None:
+                    continue
+                if member.size > wanted[name]:
+                    raise InputError(f"{name} in {shown(path)} has {member.size} bytes, but should have {wanted[name]} at most.")
+                found[name] = content.read()
+                if len(found) == len(wanted):
+                    return found
+    except (tarfile.TarError, EOFError, OSError) as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise InputError(f"{shown(path)} is not a whole archive: {reason}. Remove it and download it again.") from error
+    raise InputError(f"{shown(path)} lacks {some([name for name in wanted if name not in found])}.")
