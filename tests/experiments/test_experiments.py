@@ -21,6 +21,8 @@ FIGURES = {
     "why": {"profile.png"},
     "camvid": {"data.png", "samples.png", "spreads.png", "losses.png", "equivariance.png", "turning.png"},
     "qm9": {"errors.png", "bounds.png", "haar.png"},
+    "cifar10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
+    "stl10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
@@ -28,6 +30,8 @@ TINY = {
     "olivetti": ["--batch-size", "64"],
     "why": ["--train", "64", "--epochs", "1", "--items", "8", "--points", "4"],
     "camvid": ["--train", "4", "--test", "2", "--batch-size", "2", "--epochs", "1", "--items", "1"],
+    "cifar10": ["--sizes", "80", "--sweep", "80", "--test", "20"],
+    "stl10": ["--train", "80", "--test", "20", "--known", "80", "--known-epochs", "1"],
     "qm9": ["--train", "24", "--batch-size", "8", "--test", "8"],
 }
 
@@ -42,6 +46,9 @@ def data(tmp_path, monkeypatch):
     folder.mkdir()
     digits, labels = rng.integers(0, 256, (100, 28, 28), dtype=np.uint8), (np.arange(100) % 10).astype(np.uint8)
     np.savez(folder / "mnist.npz", x_train=digits, y_train=labels, x_test=digits[:40], y_test=labels[:40])
+    for name, side in (("cifar10", 32), ("stl10", 96)):
+        photographs = rng.integers(0, 256, (100, side, side, 3), dtype=np.uint8)
+        np.savez(folder / f"{name}.npz", x_train=photographs, y_train=labels, x_test=photographs[:20], y_test=labels[:20])
     np.savez(folder / "olivetti.npz", images=rng.integers(0, 256, (400, 64, 64), dtype=np.uint8))
     atoms, split = rng.integers(1, 6, 40), (np.arange(40) >= 24).astype(np.uint8) + (np.arange(40) >= 32)
     there = np.arange(5) < atoms[:, None]
@@ -71,7 +78,9 @@ def test_the_quick_preset_ends_with_a_table_and_figures(name, data, capsys):
     assert result["preset"] == "quick" and result["changed"] and len(result["table"]) >= 3
     assert str(data) not in Path("run/result.json").read_text()
     experiment = catalogue.find(name)
-    assert len(list(Path("run/trials").iterdir())) == len(experiment.rows(experiment.presets["quick"]))
+    kind = type(experiment.presets["quick"])
+    ran = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in result["settings"].items()})
+    assert len(list(Path("run/trials").iterdir())) == len(experiment.rows(ran))
 
 
 def test_finished_trials_are_not_run_again(data, capsys, monkeypatch):
@@ -118,10 +127,16 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rotmnits"], "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, qm9"),
+        (
+            ["rotmnits"],
+            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, cifar10, stl10, qm9",
+        ),
         (["rotmnist", "--preset", "huge"], "There is no preset 'huge': choose one of quick, cpu, paper"),
         (["rotmnist"], "--data DIR"),
         (["olivetti"], "--data DIR"),
+        (["cifar10"], "--data DIR"),
+        (["cifar10", "--data", "data", "--sizes", "1000"], "There are 100 images to train on, but 1000 were asked for"),
+        (["stl10"], "--data DIR"),
         (["camvid"], "CamVid is not there: name the folder"),
         (["camvid", "--data", "nowhere"], "CamVid is not in nowhere: name the folder"),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),

@@ -1,7 +1,7 @@
 """Dictionaries of byte arrays from pickles, without executing anything.
 
-A pickle is a program: it names functions and calls them. Here the three names that an array needs stand for classes of our own,
-which only note what they are given, every other name is refused, and numpy sees bytes whose length has been compared with the shape.
+A pickle is a program: it names functions and calls them. Here the three names that an array needs stand for classes of our
+own, which only note what they are given; every other name is refused. Numpy sees bytes whose number fits the shape, and no more.
 """
 
 import io

@@ -73,7 +73,7 @@ class Row:
     """One row of an experiment's table: how the model is made."""
 
     name: str
-    kind: Literal["none", "fixed", "learned", "released", "steerable"]
+    kind: Literal["none", "fixed", "learned", "released", "steerable", "policy"]
     weight: float = 0.0
     start: float = 0.3
     rotate: float | None = None  # where the rotation starts, if not where the others do
@@ -82,6 +82,7 @@ class Row:
     corners: bool = True  # whether the network sees the corners of an image, or the disc inside it only
     regularizer: Literal["l2", "entropy"] = "l2"  # what makes wide distributions cheap
     data: str = ""  # which variant of the data, where an experiment has several
+    method: Literal["gradient", "probe"] = "gradient"  # how bounds move
     group: str = ""  # to which group the network is invariant by construction, where it has a choice
 
     @property
