@@ -19,10 +19,11 @@ def draw_accuracy(path: Path, panels: Mapping[str, Sequence[Point]]) -> None:
     most = max(len(points) for points in panels.values())
     fig, axes = plots.figure(1, len(panels), 2.6 + 2.6 * len(panels), 0.9 + 0.3 * most)
     for ax, (title, points) in zip(axes, panels.items(), strict=True):
-        for i, (_, values) in enumerate(points):
+        for i, (name, values) in enumerate(points):
+            color = plots.LEARNED if name.startswith("Augerino") else plots.TRUE
             shares = [100 * value for value in values]
             spread = statistics.stdev(shares) if len(shares) > 1 else 0.0
-            ax.errorbar(statistics.mean(shares), i, xerr=spread, fmt="o", ms=5, capsize=3, color=plots.LEARNED)
+            ax.errorbar(statistics.mean(shares), i, xerr=spread, fmt="o", ms=5, capsize=3, color=color)
             ax.plot(shares, [i] * len(shares), "|", color=plots.START, ms=8)
         shown = ax is axes[0]
         ax.set_yticks(range(len(points)), [name for name, _ in points] if shown else [""] * len(points))
@@ -35,9 +36,11 @@ def draw_accuracy(path: Path, panels: Mapping[str, Sequence[Point]]) -> None:
 
 
 def draw_ranges(path: Path, trials: Sequence[Trial], rows: Mapping[str, Row], limits: Mapping[str, float]) -> None:
-    """One panel a row: every learned bound as a share of its limit, mean and seeds; a grey line where it started."""
-    fig, axes = plots.figure(1, len(rows), 1.6 + 2.3 * len(rows), 1.1 + 0.28 * len(limits))
-    for ax, (title, row) in zip(axes, rows.items(), strict=True):
+    """One panel a row, three in a line: each learned bound as a share of its limit; a dark stroke a seed, grey where it began."""
+    columns = min(len(rows), 3)
+    count = -(-len(rows) // columns)
+    fig, axes = plots.figure(count, columns, 1.4 + 2.6 * columns, count * (0.8 + 0.25 * len(limits)))
+    for place, (ax, (title, row)) in enumerate(zip(axes, rows.items(), strict=False)):
         found = of_row(trials, row)
         for i, (name, limit) in enumerate(limits.items()):
             if name not in found[0]["bounds"]:
@@ -47,11 +50,13 @@ def draw_ranges(path: Path, trials: Sequence[Trial], rows: Mapping[str, Row], li
             ax.plot(ends, [i] * len(ends), "|", color="#1e3a8a", ms=8, mew=1.4)
             start = found[0]["start"][name] / limit
             ax.plot([start, start], [i - 0.36, i + 0.36], color=plots.START, lw=2)
-        ax.set_yticks(range(len(limits)), list(limits) if ax is axes[0] else [""] * len(limits))
+        ax.set_yticks(range(len(limits)), [""] * len(limits) if place % columns else list(limits))
         ax.set_ylim(len(limits) - 0.5, -0.5)
         ax.set_xlim(0, 1.02)
         ax.set_title(title, fontsize=8.5)
         ax.set_xlabel("bound, of its limit")
+    for ax in axes[len(rows) :]:
+        ax.remove()
     fig.savefig(path)
 
 
@@ -64,7 +69,7 @@ def draw_weights(
     copies: int = 4,
 ) -> None:
     """Accuracy and learned bounds against λ: mean and standard deviation over seeds; other rows as level lines."""
-    fig, axes = plots.figure(1, 2, 8.6, 3.4)
+    fig, axes = plots.figure(1, 2, 8.6, 4.0)
     weights = [row.weight for row in rows]
     shares = [[100 * t["accuracy"][str(copies)] for t in of_row(trials, row)] for row in rows]
     axes[0].errorbar(weights, *_mean_and_spread(shares), fmt="o-", color=plots.LEARNED, capsize=3, label="by gradient")
@@ -80,7 +85,7 @@ def draw_weights(
     for ax in axes:
         ax.set_xscale("log")
         ax.set_xlabel("λ")
-        ax.legend(fontsize=7.5)
+        ax.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     fig.savefig(path)
 
 
