@@ -198,7 +198,7 @@ SMALL = Cifar10(
 EXPERIMENT = Experiment(
     "cifar10",
     {
-        "paper": Cifar10(seeds=3, epochs=200, augmentation_lr=0.01),
+        "paper": Cifar10(seeds=3, epochs=200, augmentation_lr=0.01, warm_up=0.0),
         "cpu": SMALL,
         "quick": replace(
             SMALL, seeds=1, epochs=1, net="small", width=8, sizes=(500,), sweep=500, test=200, batch_size=32, weights=(0.01, 0.1)

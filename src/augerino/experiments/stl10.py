@@ -143,7 +143,7 @@ SMALL = Stl10(seeds=3, epochs=55, width=16, factor=2, shift=6, cutout=16, augmen
 EXPERIMENT = Experiment(
     "stl10",
     {
-        "paper": Stl10(seeds=3, epochs=200, augmentation_lr=0.01),
+        "paper": Stl10(seeds=3, epochs=200, augmentation_lr=0.01, warm_up=0.0),
         "cpu": SMALL,
         "quick": replace(
             SMALL,
