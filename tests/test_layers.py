@@ -22,10 +22,11 @@ ROWS = {
     **dict.fromkeys(("defaults", "exporting", "gallery", "plots", "probing", "testing"), 8),
     "methods": 9,
     "learning": 10,
-    "experiments": 11,
-    "commands": 12,
-    "cli": 13,
-    "__main__": 14,
+    "recovery": 11,
+    "experiments": 12,
+    "commands": 13,
+    "cli": 14,
+    "__main__": 15,
 }
 SHELVES = {"nets": -1, "data": 2}  # beside the rows: a shelf may import rows up to this one
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from augerino import lie as lie
     from augerino import nets as nets
     from augerino import plots as plots
+    from augerino import recovery as recovery
     from augerino import testing as testing
     from augerino import training as training
     from augerino import transforms as transforms
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from augerino.transforms import VectorField as VectorField
     from augerino.transforms import Vectors as Vectors
 
-_MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "testing", "training", "transforms", "tree")
+_MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "recovery", "testing", "training", "transforms", "tree")
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
     "distributions": ("Bernoulli", "Gaussian", "Haar", "Interval", "LearnedDistribution", "Uniform"),

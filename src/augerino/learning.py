@@ -21,7 +21,7 @@ from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.errors import InputError
 from augerino.methods import choose_method
-from augerino.objective import Objective
+from augerino.objective import Objective, Regularizer
 from augerino.policy import Policy
 from augerino.recipe import Recipe
 from augerino.training import Epoch, History, train
@@ -81,6 +81,7 @@ def learn(
     augmentation: Augmentation | None = None,
     recipe: Recipe | None = None,
     outputs: int | None = None,
+    regularizer: Regularizer | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
@@ -97,6 +98,7 @@ def learn(
         augmentation: what to learn; by default the recipe's transforms for this kind of data.
         recipe: the settings; `Recipe()` by default.
         outputs: of a network that is built here; by default the classes are counted, or the values of a target.
+        regularizer: R of the gradient's way; `NegativeL2()` by default.
         checkpoint, resume: as in `train`.
         on_epoch, on_step: called with each record, and with epoch, step and loss.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
@@ -124,7 +126,7 @@ def learn(
         outputs = _count_outputs(model, sample, task)
         loader.expect(outputs=outputs, two_classes=task != "regression")
         method = choose_method(model, loader, epochs, recipe)
-        objective = Objective(loss, augmentation, weight=method.weight)
+        objective = Objective(loss, augmentation, regularizer, method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()

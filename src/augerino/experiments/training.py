@@ -13,25 +13,11 @@ from augerino.experiments.runner import ImageSettings, Row
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
+from augerino.recovery.released import NEAR_ZERO, WIDE, ReleasedPenalty
+
+__all__ = ["COORDINATES", "NEAR_ZERO", "WIDE", "ReleasedPenalty", "curves", "make_augmentation", "make_net", "train_row"]
 
 COORDINATES = ag.Affine2d().names
-# The released code starts five of six full widths at softplus(-5) and that of the rotation at softplus(1).
-NEAR_ZERO, WIDE = math.log1p(math.exp(-5.0)) / 2, math.log1p(math.e) / 2
-
-
-class ReleasedPenalty:
-    """The released code's penalty: minus the norm of the full widths, for all coordinates or, past a width of 10, for none.
-
-    Its translations are scaled by 0.1, so a width of 1 there is a bound of 0.05 here.
-    """
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-
-    def __call__(self, augmentation: ag.Augmentation) -> Tensor:
-        scale = torch.tensor([0.1 if name.startswith("translate") else 1.0 for name in self.names])
-        width = 2 * augmentation.distribution.spread / scale.to(augmentation.distribution.spread)
-        return -width.norm() * (width.max() < 10)
 
 
 class Disc(nn.Module):

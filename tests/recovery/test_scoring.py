@@ -1,0 +1,102 @@
+"""Scores are what they say: overlap of intervals, F1 of sets, intervals over seeds; and contestants do what they are named."""
+
+import math
+
+import pytest
+
+import augerino as ag
+from augerino.recovery import CONTESTANTS, Contestant, Reading, contestant, embedded, score, summarise
+from augerino.recovery.released import NEAR_ZERO, WIDE, informed_start
+from augerino.recovery.scoring import f1, judge
+
+PROBLEMS = {problem.name: problem for problem in embedded()}
+SOFT, NONE = PROBLEMS["soft-rotate-sprites-clean"], PROBLEMS["none-rotate-sprites-clean"]
+FULL, SIDES = PROBLEMS["full-rotate-letters-clean"], PROBLEMS["sides-horizontal-letters-clean"]
+MIRROR = PROBLEMS["pair-rotate-mirror-letters-clean"]
+
+
+def knowing(problem, seed):
+    return dict.fromkeys(problem.transform.names, 0.5) | problem.true
+
+
+@pytest.mark.parametrize("problems", [[SOFT], [NONE], [FULL], [SIDES], [MIRROR], list(PROBLEMS.values())])
+def test_who_knows_the_answer_has_full_marks(problems):
+    found = score(Contestant("knows", knowing), problems, seeds=2)
+    assert found.overlap.mean == found.overlap.low == found.f1.mean == found.f1.low == 1
+
+
+@pytest.mark.parametrize(
+    ("true", "learned", "overlap"),
+    [(1.0, 0.5, 0.5), (1.0, 2.0, 0.5), (1.0, 9.0, 1 / 3), (0.0, 0.0, 1.0), (0.0, 0.75, 0.75), (0.0, 9.0, 0.0), (3.0, 9.0, 1.0)],
+)
+def test_overlap_is_intersection_over_union_or_what_was_left_alone(true, learned, overlap):
+    assert Reading("rotate", true, 3.0, 0.06, learned).overlap == pytest.approx(overlap)
+
+
+def test_the_set_score_counts_found_and_missed_over_all_problems():
+    def reading(there, found):
+        return Reading("x", 0.5 * there, 1.0, 0.02, 0.5 * found)
+
+    assert f1([reading(1, 1), reading(1, 1), reading(1, 0), reading(0, 1)]) == pytest.approx(2 * 2 / (2 * 2 + 2))
+    assert f1([reading(0, 0)]) == 1 and f1([reading(0, 1)]) == 0
+
+
+def test_a_flip_is_found_from_a_tenth_on():
+    (below,), (above,) = (judge(SIDES, 0, {"flip_horizontal": p}).readings for p in (0.09, 0.11))
+    assert not below.found and above.found and above.overlap == pytest.approx(1 - 0.11 / 0.5)
+
+
+def test_the_constant_contestants_score_as_geometry_says():
+    widest, none = (score(contestant(name), [SOFT, NONE], seeds=1) for name in ("widest", "none"))
+    assert widest.overlap.mean == pytest.approx((0.25 + 0) / 2) and none.overlap.mean == pytest.approx((0 + 1) / 2)
+    assert widest.f1.mean == pytest.approx(2 / 3) and none.f1.mean == 0
+
+
+def test_the_interval_holds_the_mean_and_closes_on_one_seed():
+    def wavering(problem, seed):
+        return dict.fromkeys(problem.transform.names, 0.4 + 0.1 * seed)
+
+    several = score(Contestant("wavers", wavering), [SOFT, FULL], seeds=4)
+    assert several.overlap.low < several.overlap.mean < several.overlap.high
+    assert "to" in str(several.overlap) and len(several.of(SOFT.name)) == 4
+    single = score(Contestant("wavers", wavering), [SOFT], seeds=[2])
+    assert single.overlap.low == single.overlap.high and "to" not in str(single.overlap)
+
+
+def test_what_cannot_be_scored_is_told():
+    with pytest.raises(ag.InputError, match="gave none for rotate"):
+        score(Contestant("silent", lambda problem, seed: {}), [SOFT], seeds=1)
+    with pytest.raises(ag.InputError, match="nothing to score of 'nobody'"):
+        summarise("nobody", [])
+    with pytest.raises(ag.InputError, match="no contestant 'prob'"):
+        contestant("prob")
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_every_contestant_runs_on_every_kind_of_coordinate(name):
+    recipe = ag.Recipe(epochs=1, batch_size=32, width=2)
+    problem = ag.recovery.Problem("small", MIRROR.base, MIRROR.transform, MIRROR.axes, items=96)
+    run = contestant(name, recipe=recipe).run
+    found = run(problem, 0)
+    assert set(found) == {"rotate", "flip_horizontal"} and all(math.isfinite(value) for value in found.values())
+    assert found == run(problem, 0) and 0 <= found["flip_horizontal"] <= 0.5
+
+
+def test_a_recipe_is_scored_as_learn_runs_it():
+    problem = ag.recovery.Problem("small", NONE.base, NONE.transform, NONE.axes, items=96)
+    recipe = ag.Recipe(epochs=1, batch_size=32, width=2, start=0.2, method="gradient", augmentation_lr=1e-6)
+    found = score(recipe, [problem], seeds=1)
+    assert found.outcomes[0].learned == pytest.approx({"translate_x": 0.2, "translate_y": 0.2, "rotate": 0.2}, rel=1e-3)
+
+
+def test_lambda_matters_to_those_who_have_one():
+    problem = ag.recovery.Problem("small", SOFT.base, ag.Affine2d("rotate"), SOFT.axes, items=96)
+    recipe = ag.Recipe(epochs=3, batch_size=32, width=2, warm_up=0.0, augmentation_lr=0.1)
+    for name in ("squares", "squares-informed", "released", "log-volume"):
+        low, high = (contestant(name, weight, recipe).run(problem, 0)["rotate"] for weight in (0.0, 100.0))
+        assert high > low, name
+
+
+def test_the_informed_start_is_the_released_one_for_rotations():
+    start = informed_start({"rotate": math.pi, "scale": 1.0}, {"rotate"})
+    assert start == pytest.approx({"rotate": WIDE, "scale": NEAR_ZERO / math.pi})
