@@ -23,6 +23,7 @@ FIGURES = {
     "qm9": {"errors.png", "bounds.png", "haar.png"},
     "cifar10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
     "stl10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
+    "recovery": {"settings.png", *(f"intervals-{name}.png" for name in ag.recovery.CONTESTANTS)},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
@@ -33,6 +34,7 @@ TINY = {
     "cifar10": ["--sizes", "80", "--sweep", "80", "--test", "20"],
     "stl10": ["--train", "80", "--test", "20", "--known", "80", "--known-epochs", "1"],
     "qm9": ["--train", "24", "--batch-size", "8", "--test", "8"],
+    "recovery": ["--steps", "2", "--items", "64", "--width", "2"],
 }
 
 

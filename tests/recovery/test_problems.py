@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.recovery import Arrows, Axis, Images, Problem, Pulses, embedded, figures, hard, letters
+from augerino.recovery import HARD, Arrows, Axis, Images, Problem, Pulses, embedded, figures, hard, letters
 from augerino.recovery.axis import FLIPS, coordinate, place_of
 
 PROBLEMS = embedded()
@@ -245,7 +245,11 @@ def test_the_hard_level_takes_the_files_that_are_there(tmp_path, monkeypatch):
     digits = hard(tmp_path)
     np.savez(tmp_path / "cifar10.npz", x_train=rng.integers(0, 256, (60, 32, 32, 3), dtype=np.uint8), y_train=labels)
     both = hard(tmp_path)
-    assert 0 < len(digits) < len(both) and {problem.difficulty for problem in both} == {"hard"}
+    assert (
+        0 < len(digits) < len(both)
+        and tuple(problem.name for problem in both) == HARD
+        and {problem.difficulty for problem in both} == {"hard"}
+    )
     for problem in both:
         x, _ = problem.draw(18, seed=0)
         assert problem.base.classes == 3 and x[..., 0, 0].max() == 0  # black corners, that no turn brings in

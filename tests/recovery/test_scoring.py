@@ -97,6 +97,20 @@ def test_lambda_matters_to_those_who_have_one():
         assert high > low, name
 
 
-def test_the_informed_start_is_the_released_one_for_rotations():
-    start = informed_start({"rotate": math.pi, "scale": 1.0}, {"rotate"})
-    assert start == pytest.approx({"rotate": WIDE, "scale": NEAR_ZERO / math.pi})
+def test_the_informed_start_is_the_released_one():
+    limits = {"rotate": math.pi, "scale": 1.0, "translate_x": 1.0, "flip_horizontal": 0.5}
+    start = informed_start(limits, {"rotate", "flip_horizontal"})
+    wanted = {"rotate": WIDE, "scale": NEAR_ZERO, "translate_x": NEAR_ZERO / 10, "flip_horizontal": WIDE / 2}
+    assert start == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
+def test_standing_still_is_no_answer(problem):
+    """An answer near a start would be found by doing nothing."""
+    limits = {name: problem.limit(name) for name in problem.transform.names}
+    informed = informed_start(limits, {name for name, extent in problem.true.items() if extent > 0})
+    equal = contestant("start").run(problem, 0)
+    for axis, answer in zip(problem.axes, problem.answers, strict=True):
+        if answer.true > 0:
+            for start in (informed, equal):
+                assert Reading(answer.coordinate, answer.true, answer.limit, answer.least, start[axis.name]).overlap < 0.86

@@ -14,7 +14,7 @@ from augerino import files
 from augerino.commands.screen import console
 from augerino.errors import InputError
 from augerino.experiments import catalogue
-from augerino.experiments.runner import Experiment, Line, Settings, load_trials, pending, run_trials, settings_json
+from augerino.experiments.runner import BaseSettings, Experiment, Line, load_trials, pending, run_trials, settings_json
 from augerino.run_folder import RunFolder
 
 
@@ -26,16 +26,16 @@ def run(name: str, words: list[str]) -> int:
     common.add_argument("--data")
     common.add_argument("--out")
     chosen, rest = common.parse_known_args(words)
-    if chosen.preset not in experiment.presets:
-        raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(catalogue.PRESETS)}.")
+    known = [name for name in catalogue.PRESETS if name in experiment.presets]
+    if chosen.preset not in known:
+        raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(known)}.")
     preset = experiment.presets[chosen.preset]
     settings = tyro.cli(
         type(preset),
         default=preset,
         args=rest,
         prog=f"augerino run {name}",
-        description=f"{type(preset).__doc__} Also: --preset {'|'.join(catalogue.PRESETS)} (now {chosen.preset}), "
-        "--data DIR, --out DIR.",
+        description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
     )
     settings.check()
     before, after = settings_json(preset), settings_json(settings)
@@ -61,14 +61,14 @@ def resume(path: str) -> int:
     return _go(experiment, settings, folder, config)
 
 
-def experiment_data_check(experiment: Experiment, settings: Settings, data: str | None) -> None:
+def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
     """Finds out before a folder is made whether the data can be had."""
     module = __import__(f"augerino.experiments.{experiment.name}", fromlist=["load"])
     if hasattr(module, "load"):
         module.load(settings, 0, data)
 
 
-def _go(experiment: Experiment, settings: Settings, folder: RunFolder, config: dict[str, Any]) -> int:
+def _go(experiment: Experiment, settings: BaseSettings, folder: RunFolder, config: dict[str, Any]) -> int:
     todo, data = len(pending(experiment, settings, folder.path)), config["data"]
     changed = ", ".join(f"{key} = {value}" for key, value in config["changed"].items()) or "nothing"
     console.print(

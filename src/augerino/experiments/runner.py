@@ -4,7 +4,7 @@ import dataclasses
 import json
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -18,11 +18,28 @@ Trial = dict[str, Any]  # what one training found, as JSON holds it
 
 
 @dataclass(frozen=True)
-class Settings:
+class BaseSettings:
     """What every experiment can be told."""
 
     seeds: int = 3
     """how many seeds, from 0"""
+    jobs: int = 1
+    """trainings at once, one thread each"""
+
+    def check(self) -> None:
+        """Refuses what cannot be."""
+        self._at_least_one("seeds", "jobs")
+
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+
+
+@dataclass(frozen=True)
+class Settings(BaseSettings):
+    """What experiments can be told whose rows all run one training."""
+
     epochs: int = 200
     """passes over the training data"""
     batch_size: int = 128
@@ -35,21 +52,14 @@ class Settings:
     """share of the training during which bounds wait for the network; the released recipe has none"""
     memory: float = 0.999
     """Adam's second beta for the bounds: how slowly it forgets how large their gradients were"""
-    jobs: int = 1
-    """trainings at once, one thread each"""
 
     def check(self) -> None:
-        """Refuses counts that cannot be."""
-        self._at_least_one("seeds", "epochs", "batch_size", "jobs")
+        super().check()
+        self._at_least_one("epochs", "batch_size")
         if not 0 <= self.warm_up < 1:
             raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
         if not 0 <= self.memory < 1:
             raise InputError(f"memory must lie between 0 and below 1, but got {self.memory}.")
-
-    def _at_least_one(self, *names: str) -> None:
-        for name in names:
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
 
 
 @dataclass(frozen=True)
@@ -105,26 +115,26 @@ class Experiment:
     """An experiment: presets, and functions for its rows, one trial, the table and the figures."""
 
     name: str
-    presets: dict[str, Settings]
+    presets: Mapping[str, BaseSettings]
     rows: Callable[[Any], list[Row]]
-    trial: Callable[[Any, Row, int, str | None], Trial]
+    trial: Callable[[Any, Any, int, str | None], Trial]
     table: Callable[[Any, list[Trial]], list[Line]]
     draw: Callable[[Any, list[Trial], Path, str | None], None]
 
 
-def settings_json(settings: Settings) -> dict[str, Any]:
+def settings_json(settings: BaseSettings) -> dict[str, Any]:
     """Settings as JSON gives them back: tuples as lists."""
     value: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return value
 
 
-def pending(experiment: Experiment, settings: Settings, folder: Path) -> list[tuple[Row, int]]:
+def pending(experiment: Experiment, settings: BaseSettings, folder: Path) -> list[tuple[Row, int]]:
     """The trials whose result is not in the folder yet, seed by seed."""
     rows = experiment.rows(settings)
     return [(row, seed) for seed in range(settings.seeds) for row in rows if not _path(folder, row, seed).exists()]
 
 
-def run_trials(experiment: Experiment, settings: Settings, folder: Path, data: str | None) -> Iterator[Trial]:
+def run_trials(experiment: Experiment, settings: BaseSettings, folder: Path, data: str | None) -> Iterator[Trial]:
     """Runs what is pending and yields each result as it comes, after writing it."""
     (folder / "trials").mkdir(exist_ok=True)
     todo = pending(experiment, settings, folder)
@@ -142,7 +152,7 @@ def run_trials(experiment: Experiment, settings: Settings, folder: Path, data: s
             raise
 
 
-def load_trials(experiment: Experiment, settings: Settings, folder: Path) -> list[Trial]:
+def load_trials(experiment: Experiment, settings: BaseSettings, folder: Path) -> list[Trial]:
     """All results, in the order of rows and seeds."""
     rows = experiment.rows(settings)
     return [files.read_json(_path(folder, row, seed), "trial") for row in rows for seed in range(settings.seeds)]
@@ -171,7 +181,7 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def _one(name: str, settings: Settings, row: Row, seed: int, data: str | None, folder: Path) -> Trial:
+def _one(name: str, settings: BaseSettings, row: Row, seed: int, data: str | None, folder: Path) -> Trial:
     from augerino.experiments import catalogue
 
     began = time.perf_counter()

@@ -5,11 +5,11 @@ from augerino.recovery.bases import Arrows, Base, Images, Pulses
 from augerino.recovery.catalogue import embedded
 from augerino.recovery.contestants import CONTESTANTS, Contestant, contestant
 from augerino.recovery.glyphs import figures, letters
-from augerino.recovery.natural import hard
+from augerino.recovery.natural import HARD, hard
 from augerino.recovery.problem import Answer, Problem
 from augerino.recovery.scoring import Estimate, Outcome, Reading, Score, score, summarise
 
 __all__ = [
-    "CONTESTANTS", "Answer", "Arrows", "Axis", "Base", "Contestant", "Estimate", "Images", "Outcome", "Problem", "Pulses",
-    "Reading", "Score", "contestant", "embedded", "figures", "hard", "letters", "score", "summarise",
+    "CONTESTANTS", "HARD", "Answer", "Arrows", "Axis", "Base", "Contestant", "Estimate", "Images", "Outcome", "Problem",
+    "Pulses", "Reading", "Score", "contestant", "embedded", "figures", "hard", "letters", "score", "summarise",
 ]  # fmt: skip

@@ -43,7 +43,7 @@ def contestant(name: str, setting: float | None = None, recipe: Recipe | None = 
     """One of `CONTESTANTS`, at a setting of its one number.
 
     Args:
-        name: "probe", "squares", "squares-informed", "released", "log-volume", "widest" or "none".
+        name: "probe", "squares", "squares-informed", "released", "log-volume", "start", "widest" or "none".
         setting: lambda, or the tolerance of "probe"; the usual one by default.
         recipe: budget and network; `Recipe()` by default.
     """
@@ -119,12 +119,17 @@ def _always(share: float) -> Callable[[float, Recipe], Run]:
     return lambda _setting, _recipe: run
 
 
+def _at_the_start(_setting: float, recipe: Recipe) -> Run:
+    return lambda problem, seed: problem.extents(problem.augmentation(recipe.start))
+
+
 CONTESTANTS = {
     "probe": Entry("held-back items are asked (`method='probe'`)", _probe, "tolerance", Recipe.tolerance),
     "squares": Entry("the paper's −Σθ², equal start", _squares, "λ", Recipe.weight),
     "squares-informed": Entry("the paper's −Σθ², told which coordinates", _squares_informed, "λ", Recipe.weight),
     "released": Entry("the released recipe, told which coordinates", _released, "λ", Recipe.weight),
     "log-volume": Entry("−Σ log θ, equal start", _log_volume, "λ", Recipe.weight),
+    "start": Entry("every coordinate stays where it starts", _at_the_start),
     "widest": Entry("every coordinate at its limit", _always(1.0)),
     "none": Entry("no augmentation", _always(0.0)),
 }

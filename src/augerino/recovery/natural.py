@@ -18,6 +18,12 @@ ITEMS = 3000
 DIGITS = (3, 4, 7)  # which look like no digit when turned, and say plainly which way is up
 VEHICLES = (1, 8, 9)  # automobile, ship, truck: photographed upright
 PER_CLASS = 1500  # pictures of a class at most
+#: Names of all of them, whether the files are there or not.
+HARD = (
+    *("soft-rotate_two-digits-hard", "soft-rotate_three-digits-hard", "soft-translate_x-digits-hard", "soft-scale-digits-hard"),
+    *("none-rotate-digits-hard", "full-rotate-digits-hard"),
+    *("soft-rotate_two-vehicles-hard", "soft-rotate_three-vehicles-hard", "mirror-horizontal-vehicles-hard"),
+)
 
 
 def hard(folder: str | Path | None) -> tuple[Problem, ...]:
@@ -49,14 +55,14 @@ def _digits(folder: str | Path | None) -> list[Problem]:
     whole, half = Images.of(*read, radius=0.95), Images.of(*read, radius=0.5, side=32, blur=1.0)
     made = (
         ("soft-rotate_two-digits", whole, turned, Axis("rotate", "soft", UP_AND_DOWN, 0.5)),
-        ("soft-rotate_three-digits", whole, turned, Axis("rotate", "soft", THREE_WAYS, 0.35)),
+        ("soft-rotate_three-digits", whole, turned, Axis("rotate", "soft", THREE_WAYS, 0.55)),
         (
             "soft-translate_x-digits",
             half,
             Affine2d("translate_x", "translate_y"),
             Axis("translate_x", "soft", (-0.25, 0.25), 0.05),
         ),
-        ("soft-scale-digits", half, scaled, Axis("scale", "soft", (-0.34, 0.34), 0.1)),
+        ("soft-scale-digits", half, scaled, Axis("scale", "soft", (-0.34, 0.34), 0.2)),
         ("none-rotate-digits", whole, turned, Axis("rotate", "target", extent=1.0)),
         ("full-rotate-digits", whole, turned, Axis("rotate", "full")),
     )
@@ -70,7 +76,7 @@ def _vehicles(folder: str | Path | None) -> list[Problem]:
     base = Images.of(read[0].permute(0, 3, 1, 2), read[1], radius=0.95)
     made = (
         ("soft-rotate_two-vehicles", Affine2d("rotate"), Axis("rotate", "soft", UP_AND_DOWN, math.pi / 2 - 1.1)),
-        ("soft-rotate_three-vehicles", Affine2d("rotate"), Axis("rotate", "soft", THREE_WAYS, 0.35)),
+        ("soft-rotate_three-vehicles", Affine2d("rotate"), Axis("rotate", "soft", THREE_WAYS, 0.25)),
         ("mirror-horizontal-vehicles", Compose([Affine2d("rotate"), Flip("horizontal")]), Axis("flip_horizontal", "mirrored")),
     )
     return [Problem(f"{name}-hard", base, family, (axis,), "hard", ITEMS) for name, family, axis in made]

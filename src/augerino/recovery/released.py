@@ -22,19 +22,26 @@ class ReleasedPenalty:
         self.names = names
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        scale = torch.tensor([SHIFT if name.startswith("translate") else 1.0 for name in self.names])
+        scale = torch.tensor([1.0 if name.startswith("flip") else unit(name) for name in self.names])  # a flip's spread is whole
         width = 2 * augmentation.distribution.spread / scale.to(augmentation.distribution.spread)
         return -width.norm() * (width.max() < 10)
 
 
-def informed_start(limits: dict[str, float], symmetries: frozenset[str] | set[str]) -> dict[str, float]:
+def informed_start(limits: dict[str, float], symmetries: set[str]) -> dict[str, float]:
     """The released start when told which coordinates are symmetries: those wide, the others next to nothing.
 
-    For rotations that is what the released code has. For other coordinates it is the same share of their limit as the
-    rotation's of a half turn: 21 % and 0.1 %.
+    In the released code's units: half a full width of softplus(1) or of softplus(-5), a tenth of that for shifts; for
+    coordinates that it does not have, in their own unit, and for flips the probability of that spread.
 
     Args:
         limits: of every coordinate.
         symmetries: the ones told.
     """
-    return {name: (WIDE if name in symmetries else NEAR_ZERO) * limit / math.pi for name, limit in limits.items()}
+    return {name: min((WIDE if name in symmetries else NEAR_ZERO) * unit(name), limit) for name, limit in limits.items()}
+
+
+def unit(name: str) -> float:
+    """What one of the released code's units is in ours."""
+    if name.startswith("flip"):
+        return 0.5
+    return SHIFT if name.startswith("translate") or name == "time_shift" else 1.0
