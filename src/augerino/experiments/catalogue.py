@@ -75,7 +75,7 @@ ENTRIES = (
         "own; mnist.npz and cifar10.npz with --hard",
         "no such table",
         "1 min",
-        "8 h",
+        "10 h",
     ),
 )
 

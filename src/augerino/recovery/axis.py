@@ -121,7 +121,7 @@ def meeting(name: str, gap: float) -> float:
 
     Example:
         >>> meeting("rotate", 1.0), round(meeting("contrast", 1.0), 4)
-        (0.5, 0.4672)
+        (0.5, 0.2468)
     """
     if name != "contrast":
         return gap / 2

@@ -12,7 +12,7 @@ from augerino.recovery.axis import Axis
 from augerino.recovery.bases import Images
 from augerino.recovery.catalogue import THREE_WAYS, UP_AND_DOWN
 from augerino.recovery.problem import Problem
-from augerino.transforms import Affine2d, Compose, Flip
+from augerino.transforms import Affine2d, Flip, Transform
 
 ITEMS = 3000
 DIGITS = (3, 4, 7)  # which look like no digit when turned, and say plainly which way is up
@@ -74,9 +74,9 @@ def _vehicles(folder: str | Path | None) -> list[Problem]:
     if read is None:
         return []
     base = Images.of(read[0].permute(0, 3, 1, 2), read[1], radius=0.95)
-    made = (
+    made: tuple[tuple[str, Transform, Axis], ...] = (
         ("soft-rotate_two-vehicles", Affine2d("rotate"), Axis("rotate", "soft", UP_AND_DOWN, math.pi / 2 - 1.1)),
         ("soft-rotate_three-vehicles", Affine2d("rotate"), Axis("rotate", "soft", THREE_WAYS, 0.25)),
-        ("mirror-horizontal-vehicles", Compose([Affine2d("rotate"), Flip("horizontal")]), Axis("flip_horizontal", "mirrored")),
+        ("mirror-horizontal-vehicles", Flip("horizontal"), Axis("flip_horizontal", "mirrored")),
     )
     return [Problem(f"{name}-hard", base, family, (axis,), "hard", ITEMS) for name, family, axis in made]
