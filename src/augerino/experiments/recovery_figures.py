@@ -20,13 +20,13 @@ def draw_intervals(path: Path, score: Score) -> None:
     for i, (_, true, learned) in enumerate(rows):
         first = i == 0
         ax.barh(i, 2 * true, left=-true, height=0.8, color=plots.TRUE, alpha=0.3, lw=0, label="true" if first else None)
-        if true == 0:
-            ax.plot([0, 0], [i - 0.4, i + 0.4], color=plots.TRUE, lw=2)
         for j, extent in enumerate(learned):
             height = 0.6 / len(learned)
             y = i - 0.3 + (j + 0.5) * height
             label = "learned, a bar a seed" if first and j == 0 else None
             ax.barh(y, 2 * extent, left=-extent, height=0.8 * height, color=plots.LEARNED, lw=0, label=label)
+        for side in (-true, true):  # over the bars, or a wide one would hide where it should have ended
+            ax.plot([side, side], [i - 0.4, i + 0.4], color=plots.TRUE, lw=2)
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows], fontsize=7)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(-1.02, 1.02)
