@@ -198,6 +198,16 @@ class TestProblem:
         problem = Problem("mine", base, ag.Affine2d("translate_x"), (Axis("translate_x", "soft", (-0.2, 0.2), 0.1),))
         assert problem.true == pytest.approx({"translate_x": 0.1}) and problem.outputs == 6
 
+    def test_an_archive_makes_a_base(self, tmp_path):
+        pictures = np.random.default_rng(0).integers(0, 256, (4, 20, 20, 3), dtype=np.uint8)
+        np.savez(tmp_path / "mine.npz", images=pictures, labels=[0, 1, 0, 1])
+        base = Images.load(tmp_path / "mine.npz", radius=0.9)
+        assert base.images.shape == (4, 3, 20, 20) and base.classes == 2
+        assert torch.equal(base.images, Images.of(pictures.transpose(0, 3, 1, 2), [0, 1, 0, 1], radius=0.9).images)
+        np.savez(tmp_path / "other.npz", x=pictures)
+        with pytest.raises(ag.InputError, match="should hold an array 'images', but has: x"):
+            Images.load(tmp_path / "other.npz")
+
     def test_coordinates_that_no_axis_names_are_not_scored(self):
         problem = PROBLEMS[0]
         assert len(problem.transform.names) > len(problem.answers) == 1

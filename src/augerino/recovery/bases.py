@@ -6,13 +6,14 @@ nothing in it tells how far an augmentation moved it; noise that filled the fram
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from augerino.data import clouds, signals
+from augerino.data import archives, clouds, signals
 from augerino.errors import InputError
 from augerino.recovery.glyphs import shrink, soften
 
@@ -87,6 +88,19 @@ class Images:
         numbers = torch.arange(len(x)) if labels is None else torch.as_tensor(labels).long()
         small = shrink(x, radius, side or x.shape[-2], blur)
         return cls(small * disc(small.shape[-1], radius), numbers, radius, **options)  # type: ignore[arg-type]
+
+    @classmethod
+    def load(cls, path: str | Path, **options: float) -> "Images":
+        """A base from an `.npz` with an array `images`, and `labels` if several are of one class; the rest as for `of`."""
+        path = Path(path)
+        names = archives.npz_headers(path)
+        if "images" not in names:
+            raise InputError(f"{path} should hold an array 'images', but has: {', '.join(names) or 'none'}.")
+        arrays = archives.load_npz(path, [name for name in ("images", "labels") if name in names])
+        images = arrays["images"]
+        if images.ndim == 4 and images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):  # channels last
+            images = np.moveaxis(images, -1, 1)
+        return cls.of(np.ascontiguousarray(images), arrays.get("labels"), **options)  # type: ignore[arg-type]
 
     @property
     def classes(self) -> int:
