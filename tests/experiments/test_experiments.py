@@ -24,6 +24,7 @@ FIGURES = {
     "cifar10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
     "stl10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
     "recovery": {"settings.png", *(f"intervals-{name}.png" for name in ag.recovery.CONTESTANTS)},
+    "flatness": {"violins.png", "spectra.png", "rays.png", "weights.png"},
 }
 TINY = {
     "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
@@ -33,6 +34,7 @@ TINY = {
     "camvid": ["--train", "4", "--test", "2", "--batch-size", "2", "--epochs", "1", "--items", "1"],
     "cifar10": ["--sizes", "80", "--sweep", "80", "--test", "20"],
     "stl10": ["--train", "80", "--test", "20", "--known", "80", "--known-epochs", "1"],
+    "flatness": ["--train", "80", "--test", "20", "--items", "12", "--eigenvalues", "3", "--directions", "1"],
     "qm9": ["--train", "24", "--batch-size", "8", "--test", "8"],
     "recovery": ["--steps", "2", "--items", "64", "--width", "2"],
 }
@@ -131,7 +133,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
     [
         (
             ["rotmnits"],
-            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, cifar10, stl10, qm9",
+            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, cifar10, stl10, flatness, qm9",
         ),
         (["rotmnist", "--preset", "huge"], "There is no preset 'huge': choose one of quick, cpu, paper"),
         (["rotmnist"], "--data DIR"),
@@ -139,6 +141,8 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         (["cifar10"], "--data DIR"),
         (["cifar10", "--data", "data", "--sizes", "1000"], "There are 100 images to train on, but 1000 were asked for"),
         (["stl10"], "--data DIR"),
+        (["flatness", "--data", "data", "--points", "1"], "points must be at least 2, but got 1"),
+        (["flatness", "--data", "data", "--z", "0"], "z and both reaches must be above 0, but got 0.0"),
         (["camvid"], "CamVid is not there: name the folder"),
         (["camvid", "--data", "nowhere"], "CamVid is not in nowhere: name the folder"),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),

@@ -67,6 +67,15 @@ ENTRIES = (
         "1 min",
         "100 min",
     ),
+    Entry(
+        "flatness",
+        "appendix",
+        "width of solutions: effective dimension and random rays",
+        "CIFAR-10, as cifar10; needs augerino[flatness]",
+        "flatter with Augerino",
+        "1 min",
+        "50 min",
+    ),
     Entry("qm9", "7", "molecules", "QM9: archive, .npz or qm9_small.npz", "HOMO 52.7 to 38.3 meV", "1 min", "90 min"),
     Entry(
         "recovery",
