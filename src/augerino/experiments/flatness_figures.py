@@ -24,9 +24,21 @@ def colors(count: int) -> list[str]:
     return [plots.TRUE, *blues, plots.CLASSES[2]]
 
 
+def _logarithmic(ax: "Axes") -> None:
+    """A vertical axis in factors, marked at 1, 2, 5, 10 and so on as people write them."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
 def draw_violins(path: Path, names: Sequence[str], panels: Mapping[str, Sequence[Sequence[float]]]) -> None:
     """One panel a quantity, one violin a row: its width is the density over seeds, each seed a dot. The paper's lower figure."""
     fig, axes = plots.figure(1, len(panels), 1.2 + 2.3 * len(panels), 0.9 + 0.5 * len(names))
+    for ax in axes[2:]:
+        ax.sharex(axes[1])  # the same quantity behind the first panel
     for ax, (title, values) in zip(axes, panels.items(), strict=True):
         for i, (color, seeds) in enumerate(zip(colors(len(names)), values, strict=True)):
             _violin(ax, i, seeds, color)
@@ -59,7 +71,7 @@ def draw_spectra(path: Path, names: Sequence[str], by_row: Sequence[Trials], sur
             above.plot(range(1, len(means) + 1), means, "o-", ms=2.5, lw=1.2, color=color, label=name.replace("\n", ", "))
             curve = [statistics.mean(effective_dimension(spectrum, level) for spectrum in spectra) for level in levels]
             below.plot(levels, curve, color=color, lw=1.6)
-        above.set_yscale("log")
+        _logarithmic(above)
         above.set_title(title)
         above.set_xlabel("number")
         below.set_xscale("log")
@@ -84,11 +96,11 @@ def draw_rays(path: Path, names: Sequence[str], by_row: Sequence[Trials]) -> Non
                 lengths = trials[0]["rays"][kind]["lengths"]
                 rays = [[scale * value for value in ray] for t in trials for ray in t["rays"][kind][what]]
                 for ray in rays:
-                    ax.plot(lengths, ray, color=color, lw=0.5, alpha=0.25)
+                    ax.plot(lengths, ray, color=color, lw=0.5, alpha=0.2)
                 middle = [statistics.median(values) for values in zip(*rays, strict=True)]
                 ax.plot(lengths, middle, color=color, lw=2, label=name.replace("\n", ", "))
             if what == "train_loss":
-                ax.set_yscale("log")
+                _logarithmic(ax)
             ax.set_xlim(left=0)
             ax.set_xlabel(length)
             ax.set_ylabel(label)
