@@ -1,5 +1,6 @@
 """The command: parses and calls. Torch is imported only once there is work to do."""
 
+import errno
 import io
 import os
 import sys
@@ -7,6 +8,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from augerino.errors import InputError, NonFiniteLoss
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # met by writing only
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read our output has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        what = error.filename or "what was to be written"
+        sys.stderr.write(
+            f"augerino: Cannot write {what}: {error.strerror}. Make room, then go on with --resume or begin again.\n"
+        )
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("augerino: interrupted\n")
         return 130
@@ -64,7 +75,7 @@ def _run(words: list[str]) -> int:
             raise InputError("run needs the name of an experiment; `augerino list` lists them.")
         from augerino.commands import experiment
 
-        return experiment.resume(options.resume)
+        return experiment.resume(options.resume, take_over=options.take_over)
     from augerino.commands import learn
 
     return learn.run(options, words)

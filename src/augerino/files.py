@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,9 @@ def write_atomically(path: str | Path, data: bytes) -> None:
             beside.unlink(missing_ok=True)
         if isinstance(error, OSError):
             reason = error.strerror or error
-            raise InputError(f"Cannot write {path}: {reason}. What was there before is unchanged.") from error
+            raise InputError(
+                f"Cannot write {path}: {reason}. What was there before is unchanged: mend that, then go on."
+            ) from error
         raise
     if os.name == "posix":
         with contextlib.suppress(OSError):  # some file systems refuse to sync a folder; the file itself is safe
@@ -33,6 +36,11 @@ def write_atomically(path: str | Path, data: bytes) -> None:
                 os.fsync(folder)  # so that the rename itself outlives a power cut
             finally:
                 os.close(folder)
+
+
+def is_left_over(path: Path) -> bool:
+    """Whether a file is what a process that was killed while writing left behind: never whole, of use to nobody."""
+    return re.fullmatch(r"\..+\.\d+\.tmp", path.name) is not None
 
 
 def write_json(path: str | Path, value: Any) -> None:

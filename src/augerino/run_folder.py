@@ -1,12 +1,15 @@
 """A run on disk: one folder, a few small files, never overwritten."""
 
+import contextlib
 import datetime
 import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augerino import files
+from augerino import files, run_lock
 from augerino.errors import InputError
 from augerino.policy import Policy
 from augerino.training import History
@@ -25,7 +28,7 @@ class RunFolder:
             if out is None:
                 return cls(_fresh(Path("runs"), name))
             path = Path(out)
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if path.exists() and (not path.is_dir() or any(_counts(entry) for entry in path.iterdir())):
                 raise InputError(
                     f"{path} exists already and nothing is overwritten: choose another --out, "
                     f"or go on with an interrupted run by --resume {path}."
@@ -43,6 +46,23 @@ class RunFolder:
         if not folder.config_file.is_file():
             raise InputError(f"{path} is not a run folder: it has no config.json.")
         return folder
+
+    @contextmanager
+    def writing(self, *, take_over: bool = False, say: Callable[[str], None] | None = None) -> Iterator[None]:
+        """Makes this process the folder's only writer, and clears away what a killed one left half written.
+
+        Several processes that train together have one writer, and only that one calls this. Readers need no leave.
+
+        Args:
+            take_over: from a process of another machine that is known to have ended, too.
+            say: is told where the folder was left locked by a process that has ended.
+        """
+        with run_lock.hold(self.path, take_over=take_over, say=say):
+            for path in self.path.rglob(".*.tmp"):
+                if files.is_left_over(path):
+                    with contextlib.suppress(OSError):
+                        path.unlink()
+            yield
 
     @property
     def config_file(self) -> Path:
@@ -80,6 +100,11 @@ class RunFolder:
         files.write_json(self.path / "history.json", history.to_json())
         policy.save(self.path / "policy.json")
         files.write_json(self.path / "result.json", result)
+
+
+def _counts(entry: Path) -> bool:
+    """Whether a file makes a folder one of somebody's, and not of a run that was killed before it began."""
+    return entry.name != run_lock.NAME and not files.is_left_over(entry)
 
 
 def _fresh(parent: Path, name: str) -> Path:

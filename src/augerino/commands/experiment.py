@@ -11,7 +11,7 @@ import tyro
 from rich.table import Table
 
 from augerino import files
-from augerino.commands.screen import console
+from augerino.commands.screen import console, say
 from augerino.errors import InputError
 from augerino.experiments import catalogue
 from augerino.experiments.runner import BaseSettings, Experiment, Line, load_trials, pending, run_trials, settings_json
@@ -42,23 +42,46 @@ def run(name: str, words: list[str]) -> int:
     changed = {key: value for key, value in after.items() if value != before[key]}
     experiment_data_check(experiment, settings, chosen.data)
     folder = RunFolder.create(chosen.out, name)
-    config = {"experiment": name, "preset": chosen.preset, "changed": changed, "settings": after, "data": chosen.data}
-    folder.write_config({**config, "command": shlex.join(["augerino", "run", name, *words])})
-    return _go(experiment, settings, folder, config)
+    with folder.writing(say=say):
+        config = {"experiment": name, "preset": chosen.preset, "changed": changed, "settings": after, "data": chosen.data}
+        folder.write_config({**config, "command": shlex.join(["augerino", "run", name, *words])})
+        return _go(experiment, settings, folder, config)
 
 
-def resume(path: str) -> int:
+def resume(path: str, *, take_over: bool = False) -> int:
     """Goes on with an interrupted run, and returns the exit code."""
     folder = RunFolder.open(path)
+    experiment, settings, config = read_settings(folder)
+    with folder.writing(take_over=take_over, say=say):
+        return _go(experiment, settings, folder, config)
+
+
+def read_settings(folder: RunFolder) -> tuple[Experiment, Settings, dict[str, Any]]:
+    """The experiment of a run folder, its settings, and the whole configuration, which may come from anybody."""
     config = folder.read_config()
     try:
         experiment = catalogue.find(str(config["experiment"]))
         kind: Any = type(experiment.presets["cpu"])
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in config["settings"].items()}
+        for key, value in values.items():
+            if not _is_like(value, getattr(kind, key)):
+                raise TypeError(f"{key} cannot be {value!r}")
         settings = kind(**values)
+        settings.check()
+        if not isinstance(config["changed"], dict) or not isinstance(config["data"], str | None):
+            raise TypeError("'changed' or 'data' is of the wrong type")
+        return experiment, settings, {**config, "preset": str(config["preset"])}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{folder.config_file} does not hold the settings of an experiment ({error}).") from error
-    return _go(experiment, settings, folder, config)
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Whether a value is of the type of a setting's default; a number may be whole, and what is nothing by default anything."""
+    if isinstance(default, tuple):
+        return isinstance(value, tuple) and all(_is_like(item, default[0]) for item in value)
+    if default is None:
+        return isinstance(value, int | float | str | None)
+    return type(value) is type(default) or (type(default) is float and type(value) is int)
 
 
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
@@ -84,8 +107,13 @@ def _go(experiment: Experiment, settings: BaseSettings, folder: RunFolder, confi
         console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
         return 130
     trials = load_trials(experiment, settings, folder.path)
-    lines = experiment.table(settings, trials)
-    experiment.draw(settings, trials, folder.figures, data)
+    try:
+        lines = experiment.table(settings, trials)
+        experiment.draw(settings, trials, folder.figures, data)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"A trial in {folder.path / 'trials'} does not hold what a table needs ({error!r}): delete it, then use --resume."
+        ) from error
     files.write_json(
         folder.path / "result.json",
         {

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import shlex
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,20 +23,36 @@ from augerino.run_folder import RunFolder
 from augerino.training import Epoch
 
 _SAMPLE = 256  # items from which shapes and units are read
-_OWN = ("data", "net", "size", "task", "kind", "target", "ignore", "test_share", "skip_bad", "seeds", "baseline", "tensorboard")
+_OWN: dict[str, tuple[type, ...]] = {  # options that are no part of a recipe, and the types that a file may give them
+    **dict.fromkeys(("data", "net"), (str,)),
+    **dict.fromkeys(("size", "task", "kind", "target"), (str, type(None))),
+    "ignore": (int, type(None)),
+    "test_share": (int, float),
+    "seeds": (int,),
+    **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
+}
 
 
 def run(options: LearnOptions, words: list[str]) -> int:
     """Runs the command and returns its exit code."""
+    with ExitStack() as writing:
+        return _run(options, words, writing)
+
+
+def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
     if options.resume is None:
         recipe, settings = _settings(options)
+        if options.take_over:
+            raise InputError("--take-over is for a run that is gone on with: add --resume RUN, or leave it out.")
         given = open_given(settings, recipe.seed)
         _check(recipe, settings, given)
         folder = RunFolder.create(options.out, given.name)
+        writing.enter_context(folder.writing(say=screen.say))
         config = {"recipe": dataclasses.asdict(recipe), "settings": settings, "fingerprint": given.fingerprint}
         folder.write_config({**config, "command": shlex.join(["augerino", *words])})
     else:
         folder, recipe, settings, fingerprint = _reopen(options, words)
+        writing.enter_context(folder.writing(take_over=options.take_over, say=screen.say))
         given = open_given(settings, recipe.seed)
         if given.fingerprint != fingerprint:
             raise InputError(f"The data {settings['data']} have changed since {folder.path} was begun: start a new run.")
@@ -49,7 +66,8 @@ def run(options: LearnOptions, words: list[str]) -> int:
         others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
         write_outcome(Outcome(folder, recipe, given, first, baseline, others))
     except KeyboardInterrupt:
-        again = shlex.join(["augerino", "learn", "--resume", str(folder.path)])
+        own = ["--net", settings["net"]] if ":" in settings["net"] else []
+        again = shlex.join(["augerino", "learn", "--resume", str(folder.path), *own])
         screen.console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
         return 130
     return 0
@@ -82,7 +100,16 @@ def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
 
 def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
     """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
-    others = [word for word in words[1:] if word not in ("--resume", options.resume, f"--resume={options.resume}")]
+    known = (
+        "--resume",
+        options.resume,
+        f"--resume={options.resume}",
+        "--take-over",
+        "--net",
+        options.net,
+        f"--net={options.net}",
+    )
+    others = [word for word in words[1:] if word not in known]
     if others:
         raise InputError(f"--resume goes on with the run's own settings: leave out {others[0]}.")
     folder = RunFolder.open(str(options.resume))
@@ -91,10 +118,28 @@ def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe,
     config = folder.read_config()
     try:
         named = {name: tuple(config["recipe"][name]) for name in ("transforms", "coordinates")}
-        settings = {name: config["settings"][name] for name in _OWN}
-        return folder, Recipe(**{**config["recipe"], **named}), settings, str(config["fingerprint"])
+        settings: dict[str, Any] = {name: config["settings"][name] for name in _OWN}
+        for name, value in settings.items():
+            if not isinstance(value, _OWN[name]):
+                raise TypeError(f"{name} cannot be {value!r}")
+        if settings["seeds"] < 1:
+            raise TypeError(f"seeds cannot be {settings['seeds']}")
+        recipe = Recipe(**{**config["recipe"], **named})
+        fingerprint = str(config["fingerprint"])
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder.config_file} does not hold the settings of a run ({error}).") from error
+    _check_net(options, settings["net"], folder)
+    return folder, recipe, settings, fingerprint
+
+
+def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
+    """A file may name a network, but code that is not ours runs only where the command line names it too."""
+    if ":" in net and options.net != net:
+        raise InputError(
+            f"{folder.path} was begun with the network '{net}', which is code of yours: repeat it after --resume, as --net {net}."
+        )
+    if options.net not in (LearnOptions.net, net):
+        raise InputError(f"{folder.path} was begun with the network '{net}': leave out --net {options.net}.")
 
 
 @dataclass(frozen=True)

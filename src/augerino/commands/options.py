@@ -61,6 +61,8 @@ class LearnOptions(Recipe):
     """run folder to write; by default a new one under runs/"""
     resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
     """go on with an interrupted run folder, with its own settings"""
+    take_over: tyro.conf.FlagCreatePairsOff[bool] = False
+    """with --resume: also where the folder is locked by a process of another machine, which you know to have ended"""
 
     def __post_init__(self) -> None:
         """Values are judged when the recipe is made of them, where a wrong one is told in one sentence."""
@@ -95,6 +97,8 @@ class RunOptions:
     """which experiment"""
     resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
     """go on with an interrupted run folder"""
+    take_over: tyro.conf.FlagCreatePairsOff[bool] = False
+    """with --resume: also where the folder is locked by a process of another machine, which you know to have ended"""
 
 
 @dataclass(frozen=True)

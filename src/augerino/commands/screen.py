@@ -20,6 +20,11 @@ from augerino.training import Epoch
 console = Console(highlight=False, markup=False)  # what a user named is printed as it is
 
 
+def say(sentence: str) -> None:
+    """Prints one sentence, as long as it may be, on one line."""
+    console.print(sentence, soft_wrap=True)
+
+
 class TrainingDisplay:
     """Shows a training as it goes: live on a terminal, a line now and then elsewhere."""
 

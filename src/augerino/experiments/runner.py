@@ -2,12 +2,14 @@
 
 import dataclasses
 import json
+import os
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Literal
 
@@ -142,7 +144,7 @@ def run_trials(experiment: Experiment, settings: BaseSettings, folder: Path, dat
         for row, seed in todo:
             yield _one(experiment.name, settings, row, seed, data, folder)
         return
-    with ProcessPoolExecutor(settings.jobs, mp_context=get_context("spawn"), initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(settings.jobs, mp_context=get_context("spawn"), initializer=_prepare_worker) as pool:
         futures = [pool.submit(_one, experiment.name, settings, row, seed, data, folder) for row, seed in todo]
         try:
             for future in as_completed(futures):
@@ -155,7 +157,7 @@ def run_trials(experiment: Experiment, settings: BaseSettings, folder: Path, dat
 def load_trials(experiment: Experiment, settings: BaseSettings, folder: Path) -> list[Trial]:
     """All results, in the order of rows and seeds."""
     rows = experiment.rows(settings)
-    return [files.read_json(_path(folder, row, seed), "trial") for row in rows for seed in range(settings.seeds)]
+    return [_load(_path(folder, row, seed), row, seed) for row in rows for seed in range(settings.seeds)]
 
 
 def of_row(trials: Sequence[Trial], row: Row | str) -> list[Trial]:
@@ -175,10 +177,27 @@ def _path(folder: Path, row: Row, seed: int) -> Path:
     return folder / "trials" / f"{row.slug}-{seed}.json"
 
 
-def _one_thread() -> None:
+def _load(path: Path, row: Row, seed: int) -> Trial:
+    trial = files.read_json(path, "trial")
+    mine = isinstance(trial, dict) and trial.get("row") == row.name and trial.get("seed") == seed
+    if not mine or not isinstance(trial.get("seconds"), int | float):
+        raise InputError(f"{path} is not the trial of '{row.name}' with seed {seed}: delete it and go on with --resume.")
+    return trial
+
+
+def _prepare_worker() -> None:
     import torch
 
     torch.set_num_threads(1)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends this worker when the run that started it is killed, so that it is not in the way of the next."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _one(name: str, settings: BaseSettings, row: Row, seed: int, data: str | None, folder: Path) -> Trial:
