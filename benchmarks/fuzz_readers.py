@@ -1,12 +1,15 @@
 """Damages good files of every kind that is read, and reads them: an answer or one sentence, never anything else, never a hang.
 
-    python -m benchmarks.fuzz_readers [--cases 20000] [--seed 0] [--seconds 20]
+    python -m benchmarks.fuzz_readers [--cases 20000] [--seed 0] [--seconds 20] [--kinds policy,checkpoint,npz] [--out FILE.json]
 
-Prints how many cases of each kind were read and refused, and every case that did something else, with the seed that repeats it.
+Prints how many cases of each kind were read and refused, how far memory rose, and every case that did something else, with the
+seed that repeats it.
 """
 
 import argparse
 import io
+import json
+import resource
 import signal
 import sys
 import tempfile
@@ -15,6 +18,7 @@ import traceback
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +26,10 @@ import numpy as np
 from PIL import Image
 
 from augerino.data import open_source, streams
-from augerino.errors import InputError
+from augerino.errors import InputError, NonFiniteLoss
+from benchmarks import fuzz_state
+
+MOST_MEMORY = 500  # MB that reading small damaged files may take
 
 
 class Victim(NamedTuple):
@@ -31,6 +38,8 @@ class Victim(NamedTuple):
     path: Path
     file: Path
     repair: str | None = None  # checksums that are made right again, so that the damage gets past them
+    read: Callable[[Path], None] | None = None  # if not as a dataset
+    harm: Callable[[bytes, np.random.Generator], bytes] | None = None  # if not as bytes
 
 
 def make_good(root: Path) -> dict[str, Victim]:
@@ -89,6 +98,9 @@ def make_good(root: Path) -> dict[str, Victim]:
     np.save(root / "pair" / "y.npy", y.astype(float))
     victims["npy"] = Victim(root / "pair", root / "pair" / "x.npy")
     victims["npy of targets"] = Victim(root / "pair", root / "pair" / "y.npy")
+    for name, state in fuzz_state.make_good(root / "state").items():
+        victims[name] = Victim(state.path, state.file, read=state.read)
+        victims[f"{name}, by values"] = Victim(state.path, state.file, read=state.read, harm=state.harm)
     return victims
 
 
@@ -163,11 +175,14 @@ def try_case(victim: Victim, seed: int) -> str:
     random = np.random.default_rng(seed)
     good, memory = victim.file.read_bytes(), streams.MEMORY
     try:
-        victim.file.write_bytes(damage_within(good, victim.repair, random))
+        victim.file.write_bytes(victim.harm(good, random) if victim.harm else damage_within(good, victim.repair, random))
+        if victim.read is not None:
+            victim.read(victim.path)
+            return "read"
         streams.MEMORY = 0 if random.random() < 0.5 else memory
         read_all(victim.path, skip_bad=bool(random.random() < 0.3), size=8 if random.random() < 0.3 else None)
         return "read"
-    except InputError as error:
+    except (InputError, NonFiniteLoss) as error:
         text = str(error)
         text.encode()
         if "\n" in text or "Traceback" in text:
@@ -183,6 +198,8 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; each has the next")
     parser.add_argument("--seconds", type=int, default=20, help="a case that takes longer hangs")
+    parser.add_argument("--kinds", help="only those whose name begins with one of these words")
+    parser.add_argument("--out", type=Path, help="a file for the counts, as JSON")
     arguments = parser.parse_args()
 
     def hang(*_: object) -> None:
@@ -193,7 +210,9 @@ def main() -> None:
     slowest, began = (0.0, ""), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         victims = make_good(Path(folder))
-        names = list(victims)
+        wanted = tuple(arguments.kinds.split(",")) if arguments.kinds else ("",)
+        names = [name for name in victims if name.startswith(wanted)]
+        before = _peak()
         for seed in range(arguments.seed, arguments.seed + arguments.cases):
             name = names[seed % len(names)]
             start = time.perf_counter()
@@ -206,16 +225,28 @@ def main() -> None:
             signal.alarm(0)
             counts[name, outcome] += 1
             slowest = max(slowest, (time.perf_counter() - start, f"seed {seed} ({name})"))
+    rise = _peak() - before
     for name in names:
         said = ", ".join(
             f"{counts[name, outcome]} {outcome}" for outcome in ("read", "refused", "FAILED") if counts[name, outcome]
         )
-        print(f"{name:16} {said}")
+        print(f"{name:24} {said}")
     failed = sum(count for (_, outcome), count in counts.items() if outcome == "FAILED")
     print(
-        f"{arguments.cases} cases, {failed} failed, {time.perf_counter() - began:.0f} s, slowest {slowest[0]:.2f} s: {slowest[1]}"
+        f"{arguments.cases} cases, {failed} failed, {time.perf_counter() - began:.0f} s, "
+        f"slowest {slowest[0]:.2f} s: {slowest[1]}; memory rose by {rise} MB"
     )
-    sys.exit(1 if failed else 0)
+    if arguments.out is not None:
+        kinds = {name: {outcome: counts[name, outcome] for outcome in ("read", "refused", "FAILED")} for name in names}
+        summary = {"cases": arguments.cases, "seed": arguments.seed, "failed": failed, "memory_rise_mb": rise, "kinds": kinds}
+        arguments.out.write_text(json.dumps(summary, indent=2) + "\n")
+    sys.exit(1 if failed or rise > MOST_MEMORY else 0)
+
+
+def _peak() -> int:
+    """The most memory that this process has had so far, in MB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak // 2**20 if sys.platform == "darwin" else peak // 2**10
 
 
 if __name__ == "__main__":

@@ -62,6 +62,11 @@ class TestLearn:
         model = ag.InvariantModel.from_pretrained(folder / "model")
         assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
 
+    def test_a_baseline_has_nothing_to_probe_and_is_trained_all_the_same(self, monkeypatch):
+        monkeypatch.setattr("augerino.commands.learn.write_outcome", lambda outcome: None)
+        assert main(["learn", *QUICK, "--baseline", "--method", "probe", "--out", "run"]) == 0
+        assert Path("run/baseline.safetensors").exists()
+
     def test_several_seeds_show_their_spread(self, capsys):
         assert main(["learn", *QUICK, "--seeds", "2", "--method", "gradient", "--warm-up", "0", "--out", "run"]) == 0
         assert "rotate over 2 seeds: ±" in capsys.readouterr().out

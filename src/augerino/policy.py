@@ -16,6 +16,8 @@ VERSION = 1
 
 _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
 
+_FIELDS = {"format", "version", "summary", "transform", "distribution"}
+
 KINDS: dict[str, type[nn.Module]] = {
     kind.__name__: kind
     for kind in (
@@ -83,6 +85,8 @@ class Policy:
                 f"{path} is a policy of version {data.get('version')}, "
                 f"but this augerino reads version {VERSION}: update augerino."
             )
+        if unknown := data.keys() - _FIELDS:
+            raise InputError(f"{path} is a policy with a field that means nothing here, {min(unknown)[:40]!r}: take it out.")
         policy = cls(data)
         try:
             known = kinds_in(data) <= KINDS.keys()
@@ -130,6 +134,10 @@ def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
     if not isinstance(data, Mapping):
         return data
     kind = data["kind"]
+    if unknown := data.keys() - {"kind", "settings", "dtype", "parameters"}:
+        raise InputError(
+            f"The policy's {str(kind)[:40]} has a field that means nothing here, {min(unknown)[:40]!r}: take it out."
+        )
     settings = {key: _decode(value, known) for key, value in data["settings"].items()}
     if kind not in known:
         raise InputError(f"The policy holds a {kind}, which is not built in: pass kinds={{'{kind}': {kind}}} to augmentation().")
@@ -138,7 +146,10 @@ def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
         module.to(_DTYPES[data["dtype"]])
     own = data.get("parameters", {})
     for name, values in own.items():
-        module.get_parameter(name).data.copy_(torch.tensor(values, dtype=torch.float64))
+        parameter, value = module.get_parameter(name), torch.tensor(values, dtype=torch.float64)
+        if value.shape != parameter.shape:
+            raise ValueError(f"{name} has shape {tuple(value.shape)}, but needs {tuple(parameter.shape)}")
+        parameter.data.copy_(value)
     if own and not _alike(module.settings(), settings):  # type: ignore[operator]
         raise InputError(
             f"The policy's {kind} says one thing in 'settings' and another in 'parameters'. "

@@ -101,7 +101,7 @@ def _build(saved: Pretrained) -> nn.Module:
     description = saved.config.get("net")
     if not isinstance(description, dict) or not isinstance(description.get("settings", {}), dict):
         raise InputError(f"{saved.folder / 'config.json'} does not describe a network: restore it from a copy.")
-    kind, settings = description.get("kind"), description.get("settings", {})
+    kind, settings = str(description.get("kind")), description.get("settings", {})
     if kind == "timm":
         return _build_timm(str(description.get("name")), settings, saved.folder)
     if kind not in BUILT_IN:

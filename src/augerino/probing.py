@@ -141,7 +141,12 @@ class Probe:
         return {"taken": self._taken, "kept": self._kept, "moves": self._moves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._taken, self._kept, self._moves = int(state["taken"]), list(state["kept"]), list(state["moves"])
+        rounds = [*state["kept"], *state["moves"]]
+        if type(state["taken"]) is not int or any(
+            (row.dtype, row.shape) != (torch.float64, self._limits.shape) for row in rounds
+        ):
+            raise ValueError("the rounds of probing are not as they should be")
+        self._taken, self._kept, self._moves = state["taken"], list(state["kept"]), list(state["moves"])
 
 
 def parts_of(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:

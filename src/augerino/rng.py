@@ -34,6 +34,30 @@ def get_state(loader: Any = None) -> dict[str, Any]:
     }
 
 
+def check_state(state: Any, loader: Any = None) -> None:
+    """Raises ValueError where a state that comes from a file is none of ours: not every generator looks at what it is given."""
+    version, words, gauss = state["python"]
+    key, pos = state["numpy"]["key"], state["numpy"]["pos"]
+    own = [generator.get_state() for generator in generators_of(loader)]
+    good = (
+        type(version) is int
+        and all(type(word) is int and 0 <= word < 2**32 for word in words)
+        and isinstance(gauss, float | None)
+        and isinstance(key, torch.Tensor)
+        and key.shape == (624,)
+        and key.dtype == torch.int64
+        and type(pos) is int
+        and 0 <= pos <= 624  # numpy would read beyond its words
+        and state["numpy"]["has_gauss"] in (0, 1)
+        and isinstance(state["numpy"]["gauss"], float)
+        and len(own) == len(state["loader"])
+    )
+    for mine, saved in zip([torch.get_rng_state(), *own], [state["torch"], *state["loader"]], strict=False):
+        good = good and isinstance(saved, torch.Tensor) and (saved.shape, saved.dtype) == (mine.shape, mine.dtype)
+    if not good or not all(isinstance(saved, torch.Tensor) for saved in state["cuda"]):
+        raise ValueError("its random state is damaged, or the loader has other generators than then")
+
+
 def set_state(state: dict[str, Any], loader: Any = None) -> None:
     """Puts back what `get_state` returned."""
     version, words, gauss = state["python"]

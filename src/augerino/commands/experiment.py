@@ -81,7 +81,7 @@ def _is_like(value: Any, default: Any) -> bool:
         return isinstance(value, tuple) and all(_is_like(item, default[0]) for item in value)
     if default is None:
         return isinstance(value, int | float | str | None)
-    return type(value) is type(default) or (type(default) is float and type(value) is int)
+    return type(value) is type(default) or (type(default) is float and type(value) is int and abs(value) < 2**53)
 
 
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:

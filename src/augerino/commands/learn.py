@@ -159,7 +159,7 @@ class _Training:
 
     def learn_nothing(self) -> Learned:
         """The same network with the same budget, without augmentation."""
-        return self._run("baseline", self.recipe, "baseline without augmentation", plain=True)
+        return self._run("baseline", self.recipe.but(method="auto"), "baseline without augmentation", plain=True)
 
     def _run(self, name: str, recipe: Recipe, title: str, *, plain: bool = False, logged: bool = False) -> Learned:
         x, _ = draw_items(self.given.train, _SAMPLE)
