@@ -6,4 +6,4 @@ class InputError(ValueError):
 
 
 class NonFiniteLoss(ArithmeticError):
-    """Training met a loss or a weight that is not a number, and stopped before it could spoil anything."""
+    """Training met a loss or a weight that is no number, or a bound beyond all meaning, and stopped before it spoilt anything."""

@@ -130,7 +130,7 @@ def learn(
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()
-        for record in train(
+        records = train(
             model,
             objective,
             method.loader,
@@ -139,12 +139,25 @@ def learn(
             scheduler=method.scheduler,
             tuner=method.tuner,
             **options,
-        ):
+        )
+        for record in _explained(records):
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
     model.requires_grad_()
     return Learned(model.eval(), objective, history, start, task, kind, outputs, method.unfinished(), method.asked)
+
+
+def _explained(records: Iterator[Epoch]) -> Iterator[Epoch]:
+    """The records of a training; what torch says of a batch norm that meets a lone item is said as one sentence."""
+    try:
+        yield from records
+    except ValueError as error:
+        if "more than 1 value per channel" in str(error):
+            raise InputError(
+                "Batch norm cannot train on a batch of one item: use a larger batch_size, or a loader with drop_last=True."
+            ) from error
+        raise
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from augerino.objective import Objective
 
 Precision = Literal["auto", "float32", "bf16"]
 
+EXPLODED = 100.0  # times its limit, or its start: a bound beyond this is an accident
 _SUMS = ("step", "items", "loss", "penalty", "seconds")  # of an epoch so far
 _PER_WEIGHT = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "sum")  # that optimizers keep
 
@@ -192,6 +193,7 @@ def train(
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     state = _State(model, optimizer, scheduler, loader, settings, tuner)
+    highest = _highest(objective.augmentation)
     if resume and path is not None:
         state.load(path)
     yield from list(state.records)
@@ -223,6 +225,7 @@ def train(
                 state.check_weights(epoch, objective.augmentation, path)
                 state.save(path)
         state.check_weights(epoch, objective.augmentation, path)
+        _check_bounds(objective.augmentation, highest, epoch)
         record = state.end_epoch(epoch, objective.augmentation, time.perf_counter() - started)
         if path is not None:
             state.save(path)
@@ -287,8 +290,9 @@ class _State:
         return record
 
     def check_weights(self, epoch: int, augmentation: Augmentation, path: Path | None) -> None:
-        """Stops before weights that are no numbers are saved or trained on."""
-        for name, value in self.model.named_parameters():
+        """Stops before weights that are no numbers are saved or trained on; what batch norms count is among them."""
+        counted = ((name, value) for name, value in self.model.named_buffers() if name.endswith(("running_mean", "running_var")))
+        for name, value in (*self.model.named_parameters(), *counted):
             if not bool(value.isfinite().all()):
                 message = f"the weights '{name}' stopped being numbers"
                 raise NonFiniteLoss(_non_finite(message, epoch, self.step, augmentation, path))
@@ -377,6 +381,22 @@ def _pair(batch: Any, device: torch.device) -> tuple[Any, Any]:
         raise InputError(f"The loader must yield (input, target) pairs, but yielded a {type(batch).__name__}.")
     x, y = (tree.map(lambda leaf: leaf.to(device, non_blocking=True), part) for part in batch)
     return x, y
+
+
+def _highest(augmentation: Augmentation) -> dict[str, float]:
+    """How far each coordinate may reach: far beyond where it means anything, and beyond where it starts; inf without a limit."""
+    limits = zip(augmentation.names, augmentation.limits.tolist(), strict=True)
+    start = augmentation.bounds()
+    return {name: EXPLODED * max(limit, start.get(name, 0.0)) for name, limit in limits}
+
+
+def _check_bounds(augmentation: Augmentation, highest: dict[str, float], epoch: int) -> None:
+    for name, bound in augmentation.bounds().items():
+        if bound > highest.get(name, math.inf):
+            raise NonFiniteLoss(
+                f"Training stopped at epoch {epoch}: the bound of '{name}' exploded to {bound:.4g}, where it means nothing any "
+                "more. Lower its learning rate (augmentation_lr), or the weight of the penalty."
+            )
 
 
 def _non_finite(what: str, epoch: int, step: int, augmentation: Augmentation, path: Path | None) -> str:

@@ -1,5 +1,6 @@
 """Data that fits in memory: checked once at the door, then served in shuffled batches without worker processes."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -192,13 +193,22 @@ class CheckedBatches:
                 yield tree.map(_to_float, x), y
             return
         seen: set[int] = set()
+        mixed = False
         for batch in self.batches:
             if not isinstance(batch, list | tuple) or len(batch) != 2:
                 raise InputError(f"The data must yield (input, target) pairs, but yielded a {_form(batch)}.")
             x, y = check(*batch)
-            seen |= self._check_labels(y)
+            labels = self._check_labels(y)
+            seen |= labels
+            mixed = mixed or len(labels) > 1 or len(y) == 1
             yield x, y
         self._check_seen(seen)
+        if len(seen) > 1 and not mixed:
+            warnings.warn(
+                "Every batch holds one class only: batch norms then count each class apart from the others, and what is learned "
+                "of one is forgotten with the next. Shuffle the loader.",
+                stacklevel=2,
+            )
 
 
 def _form(batch: Any) -> str:
