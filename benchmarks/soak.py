@@ -2,9 +2,9 @@
 
     python -m benchmarks.soak [--epochs 500] [--method probe] [--out docs/results/faults/soak]
 
-Records the resident memory after every epoch and writes OUT.json and OUT.png. Memory is flat if the mean over the last tenth of the
-epochs is less than 2 % above the mean over the tenth that follows the warm-up (the first tenth, in which caches fill). The exit
-code is 1 if it is not. About five minutes on one core.
+Records the resident memory after every epoch and writes OUT.json and OUT.png. Memory is flat if the mean over the last tenth of
+the epochs is less than 2 % above the mean over the tenth that follows the warm-up (the first tenth, in which caches fill). The
+exit code is 1 if it is not. About five minutes on one core.
 """
 
 import argparse

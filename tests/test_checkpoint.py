@@ -1,5 +1,7 @@
 """Checkpoints: whole or not there, exact, and never executed."""
 
+import json
+import math
 import os
 import pickle
 
@@ -80,6 +82,46 @@ def test_truncated_newer_and_foreign_files_are_refused(tmp_path):
             checkpoint.load(written(tmp_path / "d", damaged))
     with pytest.raises(ag.InputError, match="no checkpoint"):
         checkpoint.load(tmp_path / "absent")
+
+
+def test_claims_of_a_header_cost_nothing(tmp_path):
+    """More bytes than there are, a header that is longer than the file, and tensors that lie over each other."""
+    for header, length in (
+        ({"t": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}}, None),
+        ({"t": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 8]}}, None),
+        ({"t": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 8]}}, None),
+        (
+            {
+                "a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                "b": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            },
+            None,
+        ),
+        ({}, 10**15),
+    ):
+        text = json.dumps(header).encode()
+        content = (len(text) if length is None else length).to_bytes(8, "little") + text + bytes(8)
+        with pytest.raises(ag.InputError, match="not a readable checkpoint"):
+            checkpoint.load(written(tmp_path / "c", content))
+
+
+@pytest.mark.parametrize(
+    ("own", "good", "bad"),
+    [
+        (torch.ones(2), [torch.zeros(2)], [torch.zeros(3), torch.zeros(2).double(), 1.0, None, [0, 0]]),
+        ({"a": 1}, [{"a": 2.5}], [{}, {"a": 1, "b": 2}, {"a": "1"}, {"a": True}, {"a": math.nan}, [1], None]),
+        ((0.9, 0.99), [[0.1, 1]], [(0.9,), "ab", {"0": 1}, (0.9, None)]),
+        (True, [False], [1, None, "True"]),
+        ("cos", ["linear"], [None, 1, ["cos"]]),
+        (None, [None, 3], ["x", [], True]),
+    ],
+)
+def test_what_was_loaded_is_compared_with_what_it_replaces(own, good, bad):
+    for value in good:
+        checkpoint.check_like(value, own, "it")
+    for value in bad:
+        with pytest.raises(ValueError, match=r"it.* is not as it should be"):
+            checkpoint.check_like(value, own, "it")
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch):

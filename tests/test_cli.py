@@ -225,6 +225,32 @@ class TestWrongInput:
         assert main(["learn", "--resume", "run"]) == 2
         assert "config.json" in capsys.readouterr().err
 
+    @pytest.mark.parametrize(
+        ("name", "value"), [("seeds", "many"), ("seeds", 0), ("data", 5), ("net", None), ("baseline", "yes"), ("size", [8])]
+    )
+    def test_a_setting_of_the_wrong_type_is_named(self, capsys, name, value):
+        recipe, settings = learn_command._settings(learn_command.LearnOptions())
+        Path("run").mkdir()
+        config = {"recipe": vars(recipe), "settings": {**settings, name: value}, "fingerprint": ""}
+        Path("run/config.json").write_text(json.dumps(config))
+        assert main(["learn", "--resume", "run"]) == 2
+        said = capsys.readouterr().err
+        assert f"{name} cannot be {value!r}" in said and "config.json" in said and said.count("\n") == 1
+
+    def test_code_that_only_a_file_names_is_not_run(self, capsys, monkeypatch):
+        Path("mine.py").write_text("open('executed', 'w').close()\nfrom augerino.nets.small import SmallCNN\nnet = SmallCNN\n")
+        monkeypatch.syspath_prepend(os.getcwd())
+        recipe, settings = learn_command._settings(learn_command.LearnOptions(epochs=1, coordinates=("rotate",)))
+        Path("run").mkdir()
+        given = learn_command.open_given(settings, recipe.seed)
+        config = {"recipe": vars(recipe), "settings": {**settings, "net": "mine:net"}, "fingerprint": given.fingerprint}
+        Path("run/config.json").write_text(json.dumps(config))
+        for words in ([], ["--net", "small"]):
+            assert main(["learn", "--resume", "run", *words]) == 2
+            assert "repeat it after --resume, as --net mine:net" in capsys.readouterr().err and not Path("executed").exists()
+        monkeypatch.setattr(learn_command, "write_outcome", lambda outcome: None)
+        assert main(["learn", "--resume", "run", "--net", "mine:net"]) == 0 and Path("executed").exists()
+
     @pytest.mark.parametrize("damage", [b"", b"garbage"])
     def test_a_damaged_checkpoint_is_named_and_kept(self, capsys, damage):
         main(["learn", *QUICK, "--out", "run"])

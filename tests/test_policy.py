@@ -121,6 +121,13 @@ def edited(**settings):
         (json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {"names": ["rotat"]}})), "Did you mean 'rotate'"),
         (json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {"surprise": 1}})), "damaged"),
         (json.dumps(policy_data(distribution=5)), "damaged"),
+        (json.dumps(policy_data(run="rm -rf")), "a field that means nothing here, 'run': take it out"),
+        (
+            json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {}, "reduce": "os"})),
+            "a field that means nothing here",
+        ),
+        (json.dumps(policy_data(transform={"kind": ["Affine2d"], "settings": {}})), "damaged"),
+        (json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {"names": 5}})), "damaged"),
         (json.dumps(edited(bound=[0.9])), "To use edited settings, delete its 'parameters'"),
         (json.dumps(edited(bound="wide")), "damaged"),
         (json.dumps(edited(bound=[10**400])), "damaged"),
@@ -142,6 +149,14 @@ def test_edited_settings_count_once_parameters_are_gone(tmp_path):
     del data["distribution"]["parameters"]
     (tmp_path / "p.json").write_text(json.dumps(data))
     assert ag.Policy.load(tmp_path / "p.json").augmentation().bounds()["rotate"] == pytest.approx(0.9)
+
+
+def test_a_parameter_of_another_shape_is_not_spread_over_all(tmp_path):
+    data = json.loads(json.dumps(ag.Policy.of(ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.5, 0.5]))).data))
+    data["distribution"]["parameters"]["raw_bound"] = data["distribution"]["parameters"]["raw_bound"][0]
+    (tmp_path / "p.json").write_text(json.dumps(data))
+    with pytest.raises(ag.InputError, match="says one thing in 'settings' and another in 'parameters'"):
+        ag.Policy.load(tmp_path / "p.json")
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -249,6 +249,46 @@ class TestResume:
         with pytest.raises(ag.InputError, match="does not fit this model"):
             ag.fit(other, objective, loader, optimizer, epochs=2, scheduler=scheduler, checkpoint=tmp_path / "c", resume=True)
 
+    @pytest.mark.parametrize(
+        ("place", "value"),
+        [
+            (("settings",), None),
+            (("settings",), {1: 2}),
+            (("sums", "step"), -1),
+            (("sums", "step"), 1.5),
+            (("sums", "model"), "another attribute"),
+            (("records", 0, "loss"), "low"),
+            (("records", 0, "extra"), 1),
+            (("optimizer", "param_groups", 0, "lr"), "fast"),
+            (("optimizer", "param_groups", 0, "betas"), (2.0, 0.9)),
+            (("optimizer", "state", 0, "exp_avg"), torch.zeros(1)),
+            (("optimizer", "state", 0, "more"), 1),
+            (("optimizer", "state", 99), {"exp_avg": torch.zeros(1)}),
+            (("scheduler", "optimizer"), "another attribute"),
+            (("scheduler", "last_epoch"), "one"),
+            (("rng", "numpy", "pos"), 10**6),
+            (("rng", "numpy", "key"), torch.zeros(3)),
+            (("rng", "python", 1), [2**40] * 625),
+            (("rng", "torch"), torch.zeros(5056, dtype=torch.uint8)),
+            (("order",), {"torch": 1}),
+            (("model",), []),
+        ],
+        ids=str,
+    )
+    def test_a_state_that_was_tampered_with_is_refused(self, tmp_path, place, value):
+        training_script.run(tmp_path / "c", 1, False)
+        state = holder = checkpoints.load(tmp_path / "c")
+        for key in place[:-1]:
+            holder = holder[key]
+        if isinstance(holder, tuple):
+            pytest.fail("choose another place")
+        holder[place[-1]] = value
+        checkpoints.save(tmp_path / "c", state)
+        before = (tmp_path / "c").read_bytes()
+        with pytest.raises(ag.InputError, match=r"does not fit this model, optimizer and loader|holds no settings") as caught:
+            training_script.run(tmp_path / "c", 2, True)
+        assert "\n" not in str(caught.value) and (tmp_path / "c").read_bytes() == before
+
 
 class TestStopping:
     def poisoned(self, at_item):

@@ -103,7 +103,9 @@ def kinds_in(data: Any) -> set[str]:
         return set().union(*(kinds_in(item) for item in data))
     if not isinstance(data, Mapping):
         return set()
-    own = {str(data["kind"])} if "kind" in data else set()
+    if not isinstance(data.get("kind", ""), str):
+        raise InputError("The policy is damaged (a kind must be a name). Restore it from a copy or learn it again.")
+    own = {data["kind"]} if "kind" in data else set()
     return own.union(*(kinds_in(item) for item in data.values()))
 
 
@@ -144,13 +146,11 @@ def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
     module = known[kind](*settings.pop("names", ()), **settings)
     if "dtype" in data:
         module.to(_DTYPES[data["dtype"]])
-    own = data.get("parameters", {})
-    for name, values in own.items():
-        parameter, value = module.get_parameter(name), torch.tensor(values, dtype=torch.float64)
-        if value.shape != parameter.shape:
-            raise ValueError(f"{name} has shape {tuple(value.shape)}, but needs {tuple(parameter.shape)}")
-        parameter.data.copy_(value)
-    if own and not _alike(module.settings(), settings):  # type: ignore[operator]
+    own = {name: torch.tensor(values, dtype=torch.float64) for name, values in data.get("parameters", {}).items()}
+    fits = all(value.shape == module.get_parameter(name).shape for name, value in own.items())
+    for name, value in own.items() if fits else ():
+        module.get_parameter(name).data.copy_(value)
+    if own and not (fits and _alike(module.settings(), settings)):  # type: ignore[operator]
         raise InputError(
             f"The policy's {kind} says one thing in 'settings' and another in 'parameters'. "
             "To use edited settings, delete its 'parameters'."

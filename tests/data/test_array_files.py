@@ -316,6 +316,15 @@ class TestDamage:
         with pytest.raises(ag.InputError, match=r"unpacks to 0\.0 GB, more than half of this machine's memory"):
             open_source(tmp_path / "a.npz")
 
+    def test_an_archive_that_claims_a_terabyte_and_an_array_to_fill_it(self, tmp_path):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in ("x", "y"):
+                header = self.header((10**12 // 8,))
+                archive.writestr(f"{name}.npy", header)
+                archive.infolist()[-1].file_size = len(header) + 10**12  # told in the directory at the archive's end
+        with pytest.raises(ag.InputError, match=r"unpacks to 2\d\d\d\.\d GB, more than half of this machine's memory"):
+            open_source(tmp_path / "a.npz")
+
     def test_truncated_and_damaged_archives(self, tmp_path):
         file = io.BytesIO()
         np.savez(file, x=images(20, 6, 6), y=Y)

@@ -101,6 +101,33 @@ def test_finished_trials_are_not_run_again(data, capsys, monkeypatch):
         assert again[name]["profile"] == json.loads(text)["profile"]  # the same seed gives the same answer
 
 
+@pytest.mark.parametrize("content", ["[]", "{}", '{"row": "x", "seed": 0, "seconds": 1}', '{"row": 5}', "{"])
+def test_a_trial_that_is_none_is_named(data, capsys, content):
+    main(["run", "why", "--out", "run", *TINY["why"], "--seeds", "1"])
+    (path,) = Path("run/trials").iterdir()
+    kept = json.loads(path.read_text())
+    capsys.readouterr()
+    for text in (content, json.dumps({name: kept[name] for name in ("row", "seed", "seconds")})):
+        path.write_text(text)
+        assert main(["run", "--resume", "run"]) == 2
+        said = capsys.readouterr().err
+        assert "trials" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("seeds", "many"), ("seeds", 0), ("epochs", None), ("jobs", 1.5), ("lr", "x"), ("unknown", 1)]
+)
+def test_settings_of_the_wrong_type_are_named(tmp_path, monkeypatch, capsys, name, value):
+    monkeypatch.chdir(tmp_path)
+    Path("run").mkdir()
+    settings = {**runner.settings_json(catalogue.find("why").presets["quick"]), name: value}
+    config = {"experiment": "why", "preset": "quick", "changed": {}, "settings": settings, "data": None}
+    Path("run/config.json").write_text(json.dumps(config))
+    assert main(["run", "--resume", "run"]) == 2
+    said = capsys.readouterr().err
+    assert name in said and said.count("\n") == 1
+
+
 def test_an_interruption_leaves_what_is_done_and_says_how_to_go_on(data, capsys, monkeypatch):
     experiment = catalogue.find("why")
     calls = []
