@@ -2,10 +2,11 @@
 
     python -m benchmarks.kill [--kills 20] [--seed 0] [--commands probe,gradient,experiment] [--out FILE.json] [--quick]
 
-Two of three kills come at a random moment of the run. Every third comes while a checkpoint is written: with half of its bytes in
-the file, between the last byte and the rename, or right behind the rename. What goes on is killed again three times in ten. Runs
-are processes forked after the imports, so that moments fall into the run and not into importing torch. Compared are weights,
-optimizer, bounds, records, policy, result, gallery and figures: every file but report.html, times and dates left out.
+Two of three kills come at a random moment of the run. Every third comes while a checkpoint (of an experiment: a trial) is
+written: with half of its bytes in the file, between the last byte and the rename, or right behind the rename. What goes on is
+killed again three times in ten. Runs are processes forked after the imports, so that moments fall into the run and not into
+importing torch. Compared are weights, optimizer, bounds, records, policy, result, gallery and figures: every file but report.html,
+times and dates left out.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from augerino.commands import data, experiment, learn, outcome  # noqa: F401
 COMMANDS = {
     "probe": ["learn", "sprites", "--epochs", "8", "--coordinates", "rotate,scale", "--width", "4", "--method", "probe"],
     "gradient": ["learn", "sprites", "--epochs", "8", "--coordinates", "rotate,scale", "--width", "4", "--method", "gradient"],
-    "experiment": ["run", "mario", "--seeds", "1", "--epochs", "2", "--net", "small", "--width", "4", "--weights", "0.01"],
+    "experiment": ["run", "mario", "--seeds", "1", "--epochs", "2", "--net", "small", "--width", "4", "--train", "200"],
 }
 MOMENTS = ("half written", "before the rename", "after the rename")
 # Checkpoints keep Python's and numpy's generators for the loaders of users; the command seeds neither and draws from neither.
@@ -74,7 +75,10 @@ def finish(process: int) -> int:
 
 
 def die_in_a_write(moment: str, which: int) -> Callable[[], None]:
-    """A fault for `start`: the process kills itself while it writes a checkpoint for the nth time."""
+    """A fault for `start`: the process kills itself while it writes a checkpoint, or a trial, for the nth time."""
+
+    def is_state(path: Path) -> bool:
+        return path.parent.name == "trials" or (".safetensors" in path.name and path.parent.name == "run")
 
     def install() -> None:
         real_open, real_replace, count = open, os.replace, 0
@@ -82,14 +86,14 @@ def die_in_a_write(moment: str, which: int) -> Callable[[], None]:
         def open_(path: Any, mode: str) -> Any:
             nonlocal count
             file = real_open(path, mode)
-            if path.suffixes[-3:-2] == [".safetensors"]:  # .checkpoint.safetensors.PID.tmp
+            if is_state(path):
                 count += 1
                 if count == which and moment == "half written":
                     file = _Torn(file)
             return file
 
         def replace(source: Any, target: Any) -> None:
-            hit = count == which and str(target).endswith(".safetensors")
+            hit = count == which and is_state(Path(target))
             if hit and moment == "before the rename":
                 os.kill(os.getpid(), signal.SIGKILL)
             real_replace(source, target)
@@ -163,7 +167,7 @@ def kill_one(begin: list[str], seconds: float, number: int, draw: random.Random,
         if not kills and number % 3 == 2:
             moment, which = draw.choice(MOMENTS), draw.randint(1, 4)
             code = finish(start(go_on(run, begin), folder, die_in_a_write(moment, which)))
-            when = f"{moment} (checkpoint {which})"
+            when = f"{moment} (write {which})"
         elif not kills or draw.random() < 0.3:
             after = draw.uniform(0, seconds)
             process = start(go_on(run, begin), folder)

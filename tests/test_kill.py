@@ -22,4 +22,4 @@ def test_killed_runs_go_on_to_the_same_bits(tmp_path):
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["kills"] >= 4 and found["failed"] == 0
     for command in found["commands"].values():
-        assert "checkpoint" in command["kills"][0]
+        assert "write" in command["kills"][0]

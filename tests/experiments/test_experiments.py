@@ -94,7 +94,9 @@ def test_finished_trials_are_not_run_again(data, capsys, monkeypatch):
     for path in Path("run/trials").glob("*-1.json"):
         path.unlink()
     before = kept.stat().st_mtime_ns
+    result = json.loads(Path("run/result.json").read_text())
     assert main(["run", "--resume", "run"]) == 0
+    assert result.keys() == json.loads(Path("run/result.json").read_text()).keys()
     assert "1 trainings to run" in capsys.readouterr().out and kept.stat().st_mtime_ns == before
     again = {p.name: json.loads(p.read_text()) for p in Path("run/trials").iterdir()}
     for name, text in trials.items():

@@ -117,8 +117,8 @@ def _go(experiment: Experiment, settings: BaseSettings, folder: RunFolder, confi
     files.write_json(
         folder.path / "result.json",
         {
-            **config,
-            "data": None,  # where it lay on this machine is nobody's business
+            **{name: value for name, value in config.items() if name != "command"},
+            "data": None,  # where it lay on this machine is nobody's business, and the command may tell it
             "table": [dataclasses.asdict(line) for line in lines],
             "seconds": round(sum(trial["seconds"] for trial in trials), 1),
             "versions": {"augerino": version("augerino"), "torch": torch.__version__},
