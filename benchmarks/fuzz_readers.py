@@ -219,6 +219,8 @@ def main() -> None:
             signal.alarm(arguments.seconds)
             try:
                 outcome = try_case(victims[name], seed)
+            except KeyboardInterrupt:
+                raise
             except BaseException:  # what is neither an answer nor a sentence
                 outcome = "FAILED"
                 print(f"seed {seed} ({name}):\n{traceback.format_exc()}", file=sys.stderr)

@@ -5,8 +5,8 @@
 Two of three kills come at a random moment of the run. Every third comes while a checkpoint (of an experiment: a trial) is
 written: with half of its bytes in the file, between the last byte and the rename, or right behind the rename. What goes on is
 killed again three times in ten. Runs are processes forked after the imports, so that moments fall into the run and not into
-importing torch. Compared are weights, optimizer, bounds, records, policy, result, gallery and figures: every file but report.html,
-times and dates left out.
+importing torch. Compared are weights, optimizer, bounds, records, policy, result, gallery and figures: every file but
+report.html, times and dates left out.
 """
 
 import argparse

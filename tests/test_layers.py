@@ -14,7 +14,7 @@ ROWS = {
     "errors": 0,
     **dict.fromkeys(("files", "frames", "lie", "recipe", "rng", "run_lock", "tree", "units"), 1),
     **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
-    "augmentation": 3,
+    **dict.fromkeys(("augmentation", "resuming"), 3),
     **dict.fromkeys(("policy", "regularizers"), 4),
     **dict.fromkeys(("objective", "pretrained"), 5),
     **dict.fromkeys(("models", "training"), 6),

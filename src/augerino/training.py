@@ -1,6 +1,5 @@
 """The training loop, its records and its checkpoints. A loop, not a framework."""
 
-import inspect
 import math
 import time
 import warnings
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from augerino import checkpoint as checkpoints
-from augerino import rng, tree
+from augerino import resuming, rng, tree
 from augerino.augmentation import Augmentation
 from augerino.distributions import LearnedDistribution
 from augerino.errors import InputError, NonFiniteLoss
@@ -22,8 +21,6 @@ from augerino.objective import Objective
 Precision = Literal["auto", "float32", "bf16"]
 
 EXPLODED = 100.0  # times its limit, or its start: a bound beyond this is an accident
-_SUMS = ("step", "items", "loss", "penalty", "seconds")  # of an epoch so far
-_PER_WEIGHT = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "square_avg", "sum")  # that optimizers keep
 
 
 @dataclass(frozen=True)
@@ -307,7 +304,7 @@ class _State:
                 "scheduler": None if self.scheduler is None else _plain(self.scheduler.state_dict()),
                 "tuner": None if self.tuner is None else self.tuner.state_dict(),
                 "records": [asdict(record) for record in self.records],
-                "sums": {name: getattr(self, name) for name in _SUMS},
+                "sums": {name: getattr(self, name) for name in resuming.SUMS},
                 "order": self.order,
                 "rng": rng.get_state(self.loader),
             },
@@ -327,7 +324,9 @@ class _State:
         if (saved.get("scheduler") is None) != (self.scheduler is None):
             raise InputError(f"{path} was made {'without' if self.scheduler else 'with'} a scheduler: resume it the same way.")
         try:
-            self._check(saved)
+            resuming.check(
+                saved, self.optimizer, None if self.scheduler is None else _plain(self.scheduler.state_dict()), self.loader
+            )
             self.model.load_state_dict(saved["model"])
             self.optimizer.load_state_dict(saved["optimizer"])
             if self.scheduler is not None:
@@ -335,40 +334,13 @@ class _State:
             if self.tuner is not None:
                 self.tuner.load_state_dict(saved["tuner"])
             self.records = History.from_json(saved["records"]).epochs
-            self.step, self.items, self.loss, self.penalty, self.seconds = (saved["sums"][name] for name in _SUMS)
+            self.step, self.items, self.loss, self.penalty, self.seconds = (saved["sums"][name] for name in resuming.SUMS)
             self.order = saved["order"]
             self.now = saved["rng"] if self.order is not None else None
             rng.set_state(saved["rng"], self.loader)
         except Exception as error:  # what is not as torch expects it leads to whatever it may
             reason = (str(error) or type(error).__name__).splitlines()[0][:300]
             raise InputError(f"{path} does not fit this model, optimizer and loader: {reason}") from error
-
-    def _check(self, saved: dict[str, Any]) -> None:
-        """Compares what was loaded with what it is to replace: torch itself would take numbers, shapes and names as they come."""
-        like, own = checkpoints.check_like, self.optimizer.state_dict()
-        like({**saved["optimizer"], "state": None}, {**own, "state": None}, "optimizer")
-        known = inspect.signature(type(self.optimizer)).parameters.keys() & self.optimizer.defaults.keys()
-        for group in saved["optimizer"]["param_groups"]:  # a new optimizer judges its numbers; loading does not
-            type(self.optimizer)([torch.zeros(1)], **{name: group[name] for name in known})
-        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
-        state = saved["optimizer"]["state"]
-        if len({frozenset(values) for values in state.values()}) > 1:
-            raise ValueError("the optimizer remembers more of some weights than of others")
-        for i, values in state.items():
-            for name, value in values.items():
-                if name in _PER_WEIGHT:
-                    like(value, parameters[i].detach(), f"optimizer[{i}][{name!r}]")
-        if self.scheduler is not None:
-            like(saved["scheduler"], _plain(self.scheduler.state_dict()), "scheduler")
-        like(saved["sums"], dict.fromkeys(_SUMS, 0), "sums")
-        if type(saved["sums"]["step"]) is not int or saved["sums"]["step"] < 0:
-            raise ValueError("sums['step'] is not as it should be")
-        for i, record in enumerate(saved["records"], start=1):
-            blank = Epoch(i, 0.0, 0.0, 0.0, dict.fromkeys(record["spread"], 0.0), 0.0, 0.0)
-            like(record, asdict(blank), f"records[{i}]")
-        for name in ("rng", "order"):
-            if name == "rng" or saved[name] is not None:
-                rng.check_state(saved[name], self.loader)
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
