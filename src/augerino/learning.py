@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
-from augerino import diagnostics, models, tree
+from augerino import diagnostics, distributed, models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import arrays
 from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
+from augerino.data.shares import Shares
 from augerino.data.streams import StreamLoader
 from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
 from augerino.diagnostics import Evaluation, Findings, Verdict
@@ -90,6 +91,9 @@ def learn(
 ) -> Learned:
     """Trains a network behind a learned augmentation and returns both.
 
+    In a process group of `torch.distributed` (`torchrun`) all processes train one model: call it in each with the same
+    arguments. docs/scaling.md says how data and noise are shared.
+
     Args:
         net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
             "package.module:function"; None builds a small one that suits the data.
@@ -111,8 +115,9 @@ def learn(
         ['rotate']
     """
     recipe = (recipe or Recipe()).but(**changes)
+    check_processes(recipe)
     with _seeded(recipe.seed):
-        loader, sample = _loader(data, recipe.batch_size, shuffle=True, workers=recipe.workers)
+        loader, sample = _loader(data, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True)
         steps = _steps(loader)
         epochs = recipe.passes(steps)
         task, kind = task_of(sample[1]), kind_of(*sample)
@@ -124,7 +129,8 @@ def learn(
         model, loss = default_model(net, augmentation, task, recipe)
         model.to(find_device(recipe.device))
         outputs = _count_outputs(model, sample, task)
-        loader.expect(outputs=outputs, two_classes=task != "regression")
+        # A process that sees its share only need not see two classes in it.
+        loader.expect(outputs=outputs, two_classes=task != "regression" and distributed.world() == 1)
         method = choose_method(model, loader, epochs, recipe)
         objective = Objective(loss, augmentation, regularizer, method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
@@ -133,7 +139,7 @@ def learn(
         records = train(
             model,
             objective,
-            method.loader,
+            method.loader if distributed.world() == 1 else Shares(method.loader),
             method.optimizer,
             epochs=epochs,
             scheduler=method.scheduler,
@@ -169,13 +175,23 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name, once something has been computed there."""
+    """The device of that name, once something has been computed there; of several processes each has its own."""
+    name = distributed.own_device(name)
     try:
         one = torch.ones(1, device=name)
         (one + one).item()
         return one.device
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"The device '{name}' cannot be used here: {str(error).splitlines()[0]}") from error
+
+
+def check_processes(recipe: Recipe) -> None:
+    """Refuses more processes than a batch has items."""
+    if recipe.batch_size < distributed.world():
+        raise InputError(
+            f"All processes share a batch, but there are {distributed.world()} of them for a batch size of {recipe.batch_size}: "
+            "start fewer, or give a larger --batch-size."
+        )
 
 
 def draw_items(data: Any, most: int, seed: int = 0) -> tuple[Any, Tensor]:
@@ -209,17 +225,21 @@ def _join(batches: list[Any]) -> Any:
     return torch.cat(batches)
 
 
-def _loader(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
+def _loader(
+    data: Any, batch_size: int, *, shuffle: bool, workers: int = 0, shared: bool = False
+) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
     """A checking loader for whatever data came, and its first batch (or, in memory, the first items)."""
     if isinstance(data, list | tuple) and len(data) == 2:
         x, y = arrays.check_whole(*data)
         first = arrays.check(tree.map(lambda leaf: leaf[:batch_size], x), y[:batch_size])
-        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle), labels=y), first
+        _enough(len(y), shared)
+        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle, shared=shared), labels=y), first
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
         count = len(data)  # type: ignore[arg-type]
         if count == 0:
             raise InputError("The dataset is empty.")
-        data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers)
+        _enough(count, shared)
+        data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers, shared=shared)
     elif isinstance(data, Dataset):
         data = DataLoader(data, batch_size, num_workers=workers)
     if not isinstance(data, DataLoader):
@@ -230,6 +250,11 @@ def _loader(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0) -> t
     if sample is None:
         raise InputError("The data loader yields nothing.")
     return loader, sample
+
+
+def _enough(items: int, shared: bool) -> None:
+    if shared and items < distributed.world():
+        raise InputError(f"There are {items} items for {distributed.world()} processes: start fewer, or give more data.")
 
 
 def _steps(loader: CheckedBatches) -> int:
@@ -267,5 +292,6 @@ def _needed_outputs(loader: CheckedBatches, sample: tuple[Any, Tensor], task: Ta
     if loader.labels is not None:
         return arrays.count_classes(loader.labels)
     with torch.random.fork_rng():
-        labels = torch.cat([labels.flatten().unique() for _, labels in loader])
+        labels = torch.cat([labels.flatten().unique() for _, labels in loader]).unique()
+        labels = torch.cat(distributed.gather(labels))
     return arrays.count_classes(labels[labels != arrays.IGNORE] if task == "segmentation" else labels)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from augerino import distributed
 from augerino.data.arrays import Batches, CheckedBatches
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
@@ -68,7 +69,8 @@ def _obstacle(model: InvariantModel, loader: CheckedBatches, recipe: Recipe) -> 
 def _count(loader: CheckedBatches, recipe: Recipe) -> tuple[int, int]:
     """How many items there are, and how many of them to hold back."""
     items = len(loader.batches.items) if isinstance(loader.batches, Batches) else len(loader.dataset)
-    return items, min(max(round(recipe.held_back * items), FEWEST), MOST_HELD_BACK)
+    least = max(FEWEST, distributed.world())  # something to ask in every process
+    return items, min(max(round(recipe.held_back * items), least), max(MOST_HELD_BACK, least))
 
 
 def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: Recipe) -> Method:
@@ -96,6 +98,7 @@ def _raw(model: InvariantModel) -> dict[str, float]:
 def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe) -> Method:
     items, count = _count(loader, recipe)
     order = torch.randperm(items)
+    distributed.copy_from_first(order)
     part = loader.only(order[count:])
     ((x, y),) = loader.only(order[:count], batch_size=count, shuffle=False)
     early = int(SETTLED * epochs)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from augerino import tree
+from augerino import distributed, tree
 from augerino.augmentation import Element
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.items import chance, judge
@@ -39,6 +39,9 @@ class Probe:
     bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its probability, whose limit is a
     half, and its shell is to be mirrored.
 
+    Of several processes each asks its share of the items. The means are those of all together, and what the first process makes
+    of them is copied to the others, so that bounds are the same everywhere, bit for bit.
+
     Args:
         model: whose augmentation is moved: `Uniform` boxes and `Bernoulli` flips.
         x, y: items that the weights are not trained on, a few hundred or more.
@@ -54,7 +57,8 @@ class Probe:
         if not 0 < tolerance < 1:
             raise InputError(f"tolerance is a share of what the network knows, between 0 and 1, but got {tolerance}.")
         where = next(model.parameters()).device
-        self.model, self.x, self.y = model, tree.map(lambda leaf: leaf.to(where), x), y.to(where)
+        own = slice(distributed.rank(), None, distributed.world())
+        self.model, self.x, self.y = model, tree.map(lambda leaf: leaf[own].to(where), x), y[own].to(where)
         self.steps, self.tolerance, self.chunk = steps, tolerance, chunk
         self._chance = chance(y)
         self._parts = list(_movable(model.augmentation.distribution))
@@ -99,13 +103,14 @@ class Probe:
 
     def _ask(self) -> Tensor:
         """Which way each bound should go: from -1, the shell is far too costly, to 1, it costs nothing.   returns (k,)"""
+        distributed.copy_from_first(*self.model.buffers())  # all judge the same network, batch norms included
         t = self.model.augmentation.sample(len(self.y)).t.detach()
         with evaluation_mode(self.model):
             whole = self._loss(t)
-            known = self._chance - float(self._loss(torch.zeros_like(t)).mean())
+            known = self._chance - distributed.mean(self._loss(torch.zeros_like(t)))
             if known < KNOWS * self._chance:  # too wide to learn anything, as far as can be told
                 return torch.full((t.shape[1],), -0.5, dtype=torch.float64)
-            rises = [float((self._loss(self._in_shell(t, i)) - whole).mean()) for i in range(t.shape[1])]
+            rises = [distributed.mean(self._loss(self._in_shell(t, i)) - whole) for i in range(t.shape[1])]
         return (1 - torch.tensor(rises, dtype=torch.float64) / (self.tolerance * known)).clamp(-1, 1)
 
     def _in_shell(self, t: Tensor, i: int) -> Tensor:
@@ -135,6 +140,7 @@ class Probe:
                 part.probability = values
             else:
                 part.bound = values
+            distributed.copy_from_first(*part.parameters())
 
     def state_dict(self) -> dict[str, Any]:
         """What a resume needs; the bounds themselves are the model's."""

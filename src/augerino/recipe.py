@@ -36,7 +36,7 @@ class Recipe:
     epochs: int | None = None
     """passes over the training data; by default 40, more for small data and fewer for large"""
     batch_size: int = 128
-    """items per step"""
+    """items per step, of all processes together: each takes its share, so that their number changes nothing else"""
     lr: float = 0.01
     """learning rate of the network's weights"""
     augmentation_lr: float = 0.02

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from augerino import checkpoint as checkpoints
-from augerino import resuming, rng, tree
+from augerino import distributed, resuming, rng, tree
 from augerino.augmentation import Augmentation
+from augerino.data.arrays import IGNORE
 from augerino.distributions import LearnedDistribution
 from augerino.errors import InputError, NonFiniteLoss
-from augerino.objective import Objective
+from augerino.objective import Objective, Terms
 
 Precision = Literal["auto", "float32", "bf16"]
 
@@ -153,6 +154,10 @@ def train(
     With `resume`, the records before the interruption come first, from the checkpoint, and training goes on behind
     them: on a CPU, weights, theta and records end up the same bits as if nothing had happened.
 
+    In a process group of `torch.distributed` all processes train one model, each on its share of every batch, which the loader
+    must yield: the gradients of weights and theta are those of the joined batch, losses are its losses, the first process
+    alone reads and writes the checkpoint, and a resume may have another number of processes.
+
     Args:
         model: any module; usually an `InvariantModel` or `EquivariantModel`.
         objective: loss and penalty of a prediction.
@@ -174,9 +179,10 @@ def train(
     if save_every is not None and save_every < 1:
         raise InputError(f"save_every must be at least 1, but got {save_every}.")
     path = None if checkpoint is None else Path(checkpoint)
+    model = model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
     if resume and path is None:
         raise InputError("resume needs the checkpoint to go on from: pass checkpoint=PATH.")
-    if path is not None and path.exists() and not resume:
+    if path is not None and not resume and distributed.from_first(path.exists):
         raise InputError(f"{path} exists already: pass resume=True to go on from it, or choose another file.")
     if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
         raise InputError("ReduceLROnPlateau waits for a metric; pass a scheduler that is stepped without one.")
@@ -193,6 +199,7 @@ def train(
     highest = _highest(objective.augmentation)
     if resume and path is not None:
         state.load(path)
+    parallel = distributed.parallel(model)
     yield from list(state.records)
     for epoch in range(len(state.records) + 1, epochs + 1):
         model.train()  # whatever the caller did with the model between two epochs
@@ -201,26 +208,27 @@ def train(
         for step, batch in enumerate(state.batches(), start=state.step + 1):
             x, y = _pair(batch, where)
             with torch.autocast(where.type, torch.bfloat16, enabled=kind == "bf16"):
-                terms = objective(model(x), y)
-            loss = float(terms.loss.detach())
+                terms = objective(parallel(x), y)
+            total, items, loss = _join(terms, y)
             penalty = float(terms.penalty.detach())
             for what, value in (("loss", loss), ("penalty", penalty)):
                 if not math.isfinite(value):
                     raise NonFiniteLoss(_non_finite(f"the {what} became {value}", epoch, step, objective.augmentation, path))
             optimizer.zero_grad()
-            terms.total.backward()
+            total.backward()
             optimizer.step()
             if scheduler is not None:
                 scheduler.step()
             if tuner is not None:
                 tuner.step()
-            state.add(tree.batch_size(y), loss, penalty)
+            state.add(items, loss, penalty)
             if on_step is not None:
                 on_step(epoch, step, loss)
             if path is not None and save_every is not None and step % save_every == 0:
                 state.seconds = time.perf_counter() - started
                 state.check_weights(epoch, objective.augmentation, path)
                 state.save(path)
+        distributed.copy_from_first(*model.buffers())  # batch norms of the others have seen other items since the last step
         state.check_weights(epoch, objective.augmentation, path)
         _check_bounds(objective.augmentation, highest, epoch)
         record = state.end_epoch(epoch, objective.augmentation, time.perf_counter() - started)
@@ -295,6 +303,8 @@ class _State:
                 raise NonFiniteLoss(_non_finite(message, epoch, self.step, augmentation, path))
 
     def save(self, path: Path) -> None:
+        if not distributed.is_first():
+            return
         checkpoints.save(
             path,
             {
@@ -311,7 +321,7 @@ class _State:
         )
 
     def load(self, path: Path) -> None:
-        saved = checkpoints.load(path)
+        saved = distributed.from_first(lambda: checkpoints.load(path))
         kept = saved.get("settings")
         if not isinstance(kept, dict) or not all(isinstance(name, str) for name in kept):
             raise InputError(f"{path} is not the checkpoint of a training: it holds no settings.")
@@ -369,6 +379,22 @@ def _check_bounds(augmentation: Augmentation, highest: dict[str, float], epoch: 
                 f"Training stopped at epoch {epoch}: the bound of '{name}' exploded to {bound:.4g}, where it means nothing any "
                 "more. Lower its learning rate (augmentation_lr), or the weight of the penalty."
             )
+
+
+def _join(terms: Terms, y: Any) -> tuple[Tensor, int, float]:
+    """What this process minimises, and the number of items and the loss of the batch that all processes have together.
+
+    Gradients become the mean over processes. So that this is the gradient of the mean over the joined batch, each share counts
+    by how many targets it has, of label maps those that are not ignored.
+    """
+    items, loss = tree.batch_size(y), float(terms.loss.detach())
+    if distributed.world() == 1:
+        return terms.total, items, loss
+    maps = isinstance(y, Tensor) and not y.is_floating_point() and y.dim() > 1
+    counted = int((y != IGNORE).sum()) if maps else items
+    sums = distributed.total(torch.tensor([items, counted, counted * loss], dtype=torch.float64)).tolist()
+    targets = max(sums[1], 1.0)
+    return counted * distributed.world() / targets * terms.loss + terms.penalty, int(sums[0]), sums[2] / targets
 
 
 def _non_finite(what: str, epoch: int, step: int, augmentation: Augmentation, path: Path | None) -> str:

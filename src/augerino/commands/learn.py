@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from augerino import distributed
 from augerino.commands import screen
 from augerino.commands.data import open_given
 from augerino.commands.given import Given
 from augerino.commands.options import LearnOptions
 from augerino.commands.outcome import Outcome, write_outcome
+from augerino.data.arrays import count_batches
 from augerino.defaults import default_augmentation, default_net, no_augmentation
-from augerino.errors import InputError
+from augerino.errors import InputError, ProcessLost
 from augerino.event_log import tensorboard
-from augerino.learning import Learned, draw_items, find_device, learn
+from augerino.learning import Learned, check_processes, draw_items, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
 from augerino.training import Epoch
@@ -46,18 +48,19 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
             raise InputError("--take-over is for a run that is gone on with: add --resume RUN, or leave it out.")
         given = open_given(settings, recipe.seed)
         _check(recipe, settings, given)
-        folder = RunFolder.create(options.out, given.name)
-        writing.enter_context(folder.writing(say=screen.say))
         config = {"recipe": dataclasses.asdict(recipe), "settings": settings, "fingerprint": given.fingerprint}
-        folder.write_config({**config, "command": shlex.join(["augerino", *words])})
+        config["command"] = shlex.join(["augerino", *words])
+        folder = distributed.from_first(lambda: _create(options.out, given.name, config, writing))
+        fingerprint = distributed.from_first(lambda: given.fingerprint)
     else:
-        folder, recipe, settings, fingerprint = _reopen(options, words)
-        writing.enter_context(folder.writing(take_over=options.take_over, say=screen.say))
+        folder, recipe, settings, fingerprint = distributed.from_first(lambda: _reopen(options, words, writing))
         given = open_given(settings, recipe.seed)
-        if given.fingerprint != fingerprint:
+    if given.fingerprint != fingerprint:
+        if distributed.is_first():
             raise InputError(f"The data {settings['data']} have changed since {folder.path} was begun: start a new run.")
+        raise InputError(f"Process {distributed.rank()} finds other data at {settings['data']} than the first one: copy them.")
     if given.streamed and recipe.workers == 0:
-        recipe = recipe.but(workers=min(_cores(), 4))
+        recipe = recipe.but(workers=max(1, min(_cores() // distributed.neighbours(), 4)))
     screen.print_data(given, recipe, folder.path)
     training = _Training(folder, recipe, settings, given)
     try:
@@ -66,11 +69,28 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
         write_outcome(Outcome(folder, recipe, given, first, baseline, others))
     except KeyboardInterrupt:
-        own = ["--net", settings["net"]] if ":" in settings["net"] else []
-        again = shlex.join(["augerino", "learn", "--resume", str(folder.path), *own])
-        screen.console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
+        screen.console.print(f"\nInterrupted. Go on with:  {_again(folder, settings)}", soft_wrap=True)
         return 130
+    except RuntimeError as error:
+        if not (isinstance(error, ProcessLost) or distributed.is_lost(error)):
+            raise
+        raise ProcessLost(
+            f"Another process of this training ended, or all were told to end. Go on with:  {_again(folder, settings)}  in one process "
+            "or in several."
+        ) from error
     return 0
+
+
+def _again(folder: RunFolder, settings: dict[str, Any]) -> str:
+    own = ["--net", settings["net"]] if ":" in settings["net"] else []
+    return shlex.join(["augerino", "learn", "--resume", str(folder.path), *own])
+
+
+def _create(out: str | None, name: str, config: dict[str, Any], writing: ExitStack) -> RunFolder:
+    folder = RunFolder.create(out, name)
+    writing.enter_context(folder.writing(say=screen.say))
+    folder.write_config(config)
+    return folder
 
 
 def _cores() -> int:
@@ -94,11 +114,12 @@ def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
         tensorboard("unused")
     x, _ = draw_items(given.train, _SAMPLE)
     default_augmentation(recipe, given.kind, x)
+    check_processes(recipe)
     find_device(recipe.device)
     default_net(settings["net"], given.kind, x, given.outputs, recipe.width)
 
 
-def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
+def _reopen(options: LearnOptions, words: list[str], writing: ExitStack) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
     """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
     known = (
         "--resume",
@@ -129,6 +150,7 @@ def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe,
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder.config_file} does not hold the settings of a run ({error}).") from error
     _check_net(options, settings["net"], folder)
+    writing.enter_context(folder.writing(take_over=options.take_over, say=screen.say))
     return folder, recipe, settings, fingerprint
 
 
@@ -164,8 +186,7 @@ class _Training:
     def _run(self, name: str, recipe: Recipe, title: str, *, plain: bool = False, logged: bool = False) -> Learned:
         x, _ = draw_items(self.given.train, _SAMPLE)
         augmentation = no_augmentation() if plain else default_augmentation(recipe, self.given.kind, x)
-        items, size = self.given.train_items, recipe.batch_size
-        steps = -(-items // size) - (1 < size < items and items % size == 1)  # a lone last item makes no batch
+        steps = count_batches(self.given.train_items, recipe.batch_size, distributed.world())
         checkpoint = self.folder.path / f"{name}.safetensors"
         with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
             return learn(
@@ -175,13 +196,13 @@ class _Training:
                 recipe=recipe,
                 outputs=self.given.outputs,
                 checkpoint=checkpoint,
-                resume=checkpoint.exists(),
+                resume=distributed.from_first(checkpoint.exists),
                 on_epoch=self._watch(display.on_epoch, logged=logged),
                 on_step=display.on_step,
             )
 
     def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:
-        if not (logged and self.settings["tensorboard"]):
+        if not (logged and self.settings["tensorboard"] and distributed.is_first()):
             return show
         log = tensorboard(self.folder.path / "tensorboard")
 

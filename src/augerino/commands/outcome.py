@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.data import Subset
 
-from augerino import tree
+from augerino import distributed, tree
 from augerino.commands import screen
 from augerino.commands.figures import draw_all
 from augerino.commands.given import Given
@@ -29,6 +30,7 @@ from augerino.run_folder import RunFolder
 
 EVIDENCE_ITEMS = 1000
 EXAMPLES = 6
+SHARED = 50  # held-out items that a process should have for its own, to share them at all
 ORBITS = 2  # examples that are followed along each coordinate
 ORBIT_NODES = 16
 MOST_CLASSES = 20  # whose curves an orbit keeps
@@ -47,12 +49,17 @@ class Outcome:
 
 
 def write_outcome(outcome: Outcome) -> None:
-    """Measures, writes every file of the run, result.json last but for the report that is made from it, and prints the answer."""
+    """Measures, writes every file of the run, result.json last but for the report that is made from it, and prints the answer.
+
+    Of several processes each judges its share of the held-out items, and the first one does the rest.
+    """
     folder, given, learned = outcome.folder, outcome.given, outcome.learned
     with torch.random.fork_rng():
         torch.manual_seed(outcome.recipe.seed)
         with screen.console.status("Asking held-out data ..."):
             judged = _judge_models(outcome)
+            if not distributed.is_first():
+                return
             findings = learned.gather(given.test, EVIDENCE_ITEMS)
             orbits = _orbits(outcome)
         examples, truths = _examples(given)
@@ -103,20 +110,29 @@ def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
     model, copies = outcome.learned.model, outcome.recipe.copies
     judged: dict[str, tuple[int, Judged]] = {}
     if outcome.baseline is not None:
-        judged["no augmentation"] = (1, judge_all(outcome.baseline.model, _test_batches(outcome)))
+        judged["no augmentation"] = (1, _judge(outcome.baseline.model, outcome))
     for count in dict.fromkeys((1, copies)):
         model.test_copies = count
         name = f"learned, {count} {'copy' if count == 1 else 'copies'}"
-        judged[name] = (count, judge_all(model, _test_batches(outcome)))
+        judged[name] = (count, _judge(model, outcome))
     return judged
 
 
-def _test_batches(outcome: Outcome) -> Any:
-    test = outcome.given.test
+def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
+    """Judges every held-out item, together with the other processes where there are many items."""
+    if outcome.given.test_items < SHARED * distributed.world():
+        return judge_all(model, _test_batches(outcome))
+    return Judged.join(distributed.gather(judge_all(model, _test_batches(outcome, distributed.rank(), distributed.world()))))
+
+
+def _test_batches(outcome: Outcome, part: int = 0, parts: int = 1) -> Any:
+    """The held-out items, or one of several parts of them that lie together."""
+    test, items = outcome.given.test, outcome.given.test_items
+    chosen = range(items * part // parts, items * (part + 1) // parts)
     if isinstance(test, tuple):
         x, y = test
-        return (check(*batch) for batch in Batches(x, y, 256, shuffle=False))
-    loader = StreamLoader(test, 256, num_workers=outcome.recipe.workers)
+        return (check(*batch) for batch in Batches(x, y, 256, shuffle=False, items=torch.tensor(chosen)))
+    loader = StreamLoader(test if parts == 1 else Subset(test, chosen), 256, num_workers=outcome.recipe.workers)
     return (check(*batch) for batch in loader)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from augerino import tree
+from augerino import distributed, tree
 from augerino.errors import InputError
 
 IGNORE = 255  # the label of a pixel that counts nowhere, as is usual in masks
@@ -28,6 +28,7 @@ class Batches:
         shuffle: whether the order is random.
         generator: what the order is drawn from; the global one by default.
         items: which items take part; all by default.
+        shared: among several processes, each takes its share of every batch; they must draw the same order.
 
     Example:
         >>> [len(x) for x, y in Batches(torch.zeros(10, 2), torch.zeros(10), batch_size=4)]
@@ -43,27 +44,40 @@ class Batches:
         shuffle: bool = True,
         generator: Generator | None = None,
         items: Tensor | None = None,
+        shared: bool = False,
     ) -> None:
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
         self.x, self.y, self.batch_size, self.shuffle, self.generator = x, y, batch_size, shuffle, generator
         self.items = torch.arange(len(y)) if items is None else items
+        self.shared = shared
 
     def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "Batches":
         """Batches of some items only; the data themselves are shared."""
-        return Batches(self.x, self.y, batch_size or self.batch_size, shuffle=shuffle, items=items)
+        size = batch_size or self.batch_size
+        return Batches(self.x, self.y, size, shuffle=shuffle, items=items, shared=self.shared and shuffle)
 
     def __len__(self) -> int:
-        n, size = len(self.items), self.batch_size
-        lone = size > 1 and n > 1 and n % size == 1
-        return -(-n // size) - lone
+        return count_batches(len(self.items), self.batch_size, distributed.world() if self.shared else 1)
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         n = len(self.items)
         order = self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
         for i in range(len(self)):
             items = order[i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n]
+            items = items[distributed.rank() :: distributed.world()] if self.shared else items
             yield _take(self.x, items), self.y[items]
+
+
+def count_batches(items: int, size: int, processes: int = 1) -> int:
+    """How many batches items make: a last one that leaves a process less than two, which batch norm needs, does not count.
+
+    Example:
+        >>> count_batches(10, 4), count_batches(9, 4), count_batches(10, 4, processes=2)
+        (3, 2, 2)
+    """
+    least = processes * min(2, size // processes)
+    return -(-items // size) - (items > size and 0 < items % size < least)
 
 
 def as_tensor(value: Any, what: str) -> Tensor:
@@ -183,7 +197,7 @@ class CheckedBatches:
         return len(self.batches)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("generator", "sampler", "batch_sampler", "dataset", "persistent_workers"):
+        if name in ("generator", "sampler", "batch_sampler", "dataset", "persistent_workers", "shared"):
             return getattr(self.batches, name)
         raise AttributeError(name)
 

@@ -10,8 +10,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Subset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset
 
+from augerino import distributed
+from augerino.data.arrays import count_batches
 from augerino.data.found import Progress, Request, shown, some
 from augerino.data.pictures import Form, Header, UnreadableImage, decode, read_header
 from augerino.data.sizes import describe_resizing
@@ -96,14 +98,23 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
     before the workers can be told to stop, and each is waited for five seconds.
     """
 
-    def __init__(self, dataset: Any, batch_size: int, *, shuffle: bool = False, num_workers: int = 0) -> None:
-        lone = shuffle and batch_size < len(dataset) and len(dataset) % batch_size == 1  # batch norm cannot train on one
-        super().__init__(dataset, batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=lone)
+    def __init__(
+        self, dataset: Any, batch_size: int, *, shuffle: bool = False, num_workers: int = 0, shared: bool = False
+    ) -> None:
+        self.shared, self.together = shared, batch_size
+        processes = distributed.world() if shared else 1
+        lone = shuffle and count_batches(len(dataset), batch_size, processes) < -(-len(dataset) // batch_size)
+        if processes == 1:
+            super().__init__(dataset, batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=lone)
+        else:
+            batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=lone)
+            super().__init__(dataset, batch_sampler=Share(batches), num_workers=num_workers)
 
     def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "StreamLoader":
         """A loader of some items only."""
-        size = batch_size or self.batch_size or 1
-        return StreamLoader(Subset(self.dataset, items.tolist()), size, shuffle=shuffle, num_workers=self.num_workers)
+        size, shared = batch_size or self.together, self.shared and shuffle
+        some = Subset(self.dataset, items.tolist())
+        return StreamLoader(some, size, shuffle=shuffle, num_workers=self.num_workers, shared=shared)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
         iterator = super().__iter__()
@@ -116,6 +127,20 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         else:
             return
         raise UnreadableImage(sentence)
+
+
+class Share(Sampler[list[int]]):
+    """One process's share of every batch, so that it reads no other items. The processes must draw the same order."""
+
+    def __init__(self, batches: BatchSampler) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.batches:
+            yield batch[distributed.rank() :: distributed.world()]
 
 
 class Loaded(NamedTuple):

@@ -1,6 +1,6 @@
 """Models side by side on the same held-out items."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,15 @@ class Judged:
     items: Items
     targets: Tensor | None
     pixels: Pixels | None
+
+    @classmethod
+    def join(cls, parts: "Sequence[Judged]") -> "Judged":
+        """What one model made of several lots of items, as one."""
+        rights = [part.items.right for part in parts if part.items.right is not None]
+        targets = [part.targets for part in parts if part.targets is not None]
+        pixels = [part.pixels for part in parts if part.pixels is not None]
+        items = Items(torch.cat([part.items.loss for part in parts]), torch.cat(rights) if rights else None)
+        return cls(items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None)
 
 
 @dataclass(frozen=True)
