@@ -87,5 +87,7 @@ def _told_to_end() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    except Exception:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # what went wrong is still to be told, and then this process ends
+        raise
+    signal.signal(signal.SIGTERM, before)
