@@ -16,7 +16,7 @@ from augerino.augmentation import Augmentation
 from augerino.data import arrays
 from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
 from augerino.data.shares import Shares
-from augerino.data.streams import StreamLoader
+from augerino.data.streams import ImageStream, StreamLoader
 from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
 from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
@@ -206,7 +206,8 @@ def draw_items(data: Any, most: int, seed: int = 0) -> tuple[Any, Tensor]:
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
         count = len(data)  # type: ignore[arg-type]
         chosen = torch.randperm(count, generator=torch.Generator().manual_seed(seed))[:most]
-        data = DataLoader(torch.utils.data.Subset(data, chosen.tolist()), most)
+        some = data.only(chosen) if isinstance(data, ImageStream) else torch.utils.data.Subset(data, chosen.tolist())
+        data = DataLoader(some, most)
     loader, _ = _loader(data, most, shuffle=False)
     pairs, count = [], 0
     with torch.random.fork_rng():

@@ -1,5 +1,8 @@
 """Small datasets on disk, made for the tests of the readers."""
 
+import io
+import tarfile
+
 import numpy as np
 from PIL import Image
 
@@ -37,6 +40,32 @@ def mask_folder(root, numbers, side=12):
         save(picture(i, side, side), root / "images" / f"{i:02}.png")
         stripes = np.array(there)[np.arange(side) * len(there) // side]
         save(Image.fromarray(np.tile(stripes.astype(np.uint8), (side, 1))), root / "masks" / f"{i:02}.png")
+    return root
+
+
+def encoded(image, form="PNG"):
+    file = io.BytesIO()
+    image.save(file, form)
+    return file.getvalue()
+
+
+def write_tar(path, members):
+    """A tar file of (name, bytes) pairs, as webdataset's writer leaves it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, data in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    return path
+
+
+def shard_folder(root, shards=4, each=10, classes=2, first=0):
+    """Shards of numbered pictures whose classes take turns."""
+    for k in range(shards):
+        numbers = range(first + k * each, first + (k + 1) * each)
+        pairs = [[(f"{i:05}.png", encoded(picture(i))), (f"{i:05}.cls", b"%d" % (i % classes))] for i in numbers]
+        write_tar(root / f"{k:04}.tar", [member for pair in pairs for member in pair])
     return root
 
 

@@ -12,7 +12,8 @@ import torch
 from torch.utils.data import DataLoader
 
 import augerino as ag
-from augerino.data import open_source, streams
+from augerino.data import open_source, row_groups, streams
+from augerino.data.row_groups import RowGroups
 
 from .made import everything, picture
 
@@ -159,3 +160,52 @@ class TestArrow:
         assert source.kind == "images" and source.shape == (1, 6, 5)
         both = torch.cat([source.train[0], source.test[0]])
         assert both.sum().item() == pytest.approx(float(x.sum()), rel=1e-5)
+
+
+@pytest.mark.extras
+class TestRowGroups:
+    """Parquet with more images than memory holds: a few row groups at a time."""
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        monkeypatch.setattr(streams, "MEMORY", 0)
+        monkeypatch.setattr(streams, "LOOKED", 8)
+        for part, first, n in (("train-0", 0, 20), ("train-1", 20, 15), ("test-0", 35, 9)):
+            numbers = range(first, first + n)
+            table = pa.table({"image": [{"bytes": blob(i), "path": None} for i in numbers], "label": [i % 2 for i in numbers]})
+            pq.write_table(table, tmp_path / f"{part}.parquet", row_group_size=5)
+        return tmp_path
+
+    def test_they_are_what_they_were(self, folder):
+        source = open_source(folder)
+        assert isinstance(source.train.pictures, RowGroups) and len(source.train) == 35 and len(source.test) == 9
+        for k, (x, y) in enumerate([*everything(source.train), *everything(source.test)]):
+            assert np.array_equal(x.permute(1, 2, 0).numpy(), np.asarray(picture(k))) and int(y) == k % 2
+        assert source.train.pictures.name(22) == "row 2 of train-1.parquet"
+
+    def test_few_are_in_memory_and_each_is_read_once(self, folder, monkeypatch):
+        import pyarrow.parquet as pq
+
+        read, pictures = [], open_source(folder).train.pictures
+        whole = pq.ParquetFile.read_row_group
+        monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda self, i, **o: read.append(i) or whole(self, i, **o))
+        train = streams.ImageStream(pictures, open_source(folder).train.form, torch.arange(44), np.arange(35))
+        read.clear()
+        items = torch.cat([y for _, y in streams.StreamLoader(train, 4, shuffle=True)])
+        assert sorted(items.tolist()) == list(range(35)) and len(read) == 7 and len(pictures._read) <= 2
+
+    def test_workers_read_row_groups_of_their_own(self, folder):
+        train = open_source(folder).train
+        assert sum(len(y) for _, y in streams.StreamLoader(train, 4, shuffle=True, num_workers=2)) == 32  # eight whole batches
+
+    def test_a_row_group_that_is_too_large_is_refused(self, folder, monkeypatch):
+        monkeypatch.setattr(row_groups, "LARGEST", 100)
+        with pytest.raises(ag.InputError, match=r"row group of 0 MB, but 0 MB are read at a time"):
+            open_source(folder)
+
+    def test_a_file_that_is_cut_off_is_refused(self, folder):
+        data = (folder / "train-1.parquet").read_bytes()
+        (folder / "train-1.parquet").write_bytes(data[: len(data) // 2])
+        with pytest.raises(ag.InputError, match="is not a readable dataset"):
+            open_source(folder)

@@ -1,5 +1,6 @@
 """What passes between the front door (`source`) and the readers of the formats: what is wished for, and what was found."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ PARTS = {
     **dict.fromkeys(("test", "testing"), "test"),
     **dict.fromkeys(("val", "valid", "validation"), "validation"),
 }
+_PART = re.compile(rf"(?:^|[/\\_.-])({'|'.join(PARTS)})(?=[/\\_.-])")
 INPUT_NAMES = ("x", "images", "image", "data", "inputs", "input", "signals", "signal", "points", "positions", "features")
 TARGET_NAMES = ("y", "labels", "label", "targets", "target", "classes", "class")
 TABLES = ("labels.csv", "metadata.csv")
@@ -66,6 +68,20 @@ def some(names: list[str], most: int = 5) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(shown(name) for name in names[:most]) + more
+
+
+def parts_by_name(files: list[str]) -> dict[str, list[str]]:
+    """Files of a sharded dataset by the part that a word in their names, or in those of their folders, tells.
+
+    Example:
+        >>> parts_by_name(["shard-train-0.tar", "shard-train-1.tar", "val/0.tar"])
+        {'train': ['shard-train-0.tar', 'shard-train-1.tar'], 'validation': ['val/0.tar']}
+    """
+    found: dict[str, list[str]] = {}
+    for name in files:
+        match = _PART.search(name.lower())
+        found.setdefault(PARTS[match[1]] if match else "train", []).append(name)
+    return found
 
 
 def choose_parts(parts: list[str]) -> tuple[str | None, list[str]]:

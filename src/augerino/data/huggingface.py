@@ -1,10 +1,10 @@
 """Hugging Face datasets on disk: what `save_to_disk` writes, and parquet files. Read by pyarrow: nothing is executed."""
 
-import io
 import json
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,12 +12,10 @@ import numpy as np
 
 from augerino.data import archives, array_files, streams
 from augerino.data.archives import ArrayHeader
-from augerino.data.found import INPUT_NAMES, PARTS, TARGET_NAMES, Found, Request, choose_parts, shown, some
-from augerino.data.pictures import UnreadableImage
-from augerino.data.streams import Pictures, open_file
+from augerino.data.found import INPUT_NAMES, PARTS, TARGET_NAMES, Found, Request, choose_parts, parts_by_name, shown, some
+from augerino.data.row_groups import RowGroups, image_file, reading, row_groups
+from augerino.data.streams import Pictures
 from augerino.errors import InputError
-
-_PART = re.compile(rf"(?:^|[/\\_.-])({'|'.join(PARTS)})(?=[/\\_.-])")
 
 Column = tuple[str, str]  # part, name
 
@@ -48,18 +46,20 @@ def read(path: Path, request: Request) -> Found:
     names = [name for part in parts for name in files[part]]
     found = Found("images", None, None, (), notes=notes, root=root, files=names)
     columns = tables[train].names()
-    image = _image_column(columns, features[train], tables[train])
+    image = _image_column(tables[train].schema, features[train])
     if image is None:
         return _read_arrays(shown(path), tables, features[train], request, found)
     target = _target_column(shown(path), columns, image, request)
-    pictures = ArrowPictures([tables[part] for part in parts], image)
+    large = any(tables[part].large for part in parts)
+    pictures = RowGroups(root, names, image) if large else ArrowPictures([tables[part] for part in parts], image)
     loaded = streams.load(pictures, request)
     found.inputs, found.shape = loaded.images, loaded.form.shape
     found.notes += loaded.notes
-    found.targets = np.concatenate([to_numpy(tables[part].column(target), target) for part in parts])[loaded.kept]
+    targets = [to_numpy(tables[part].column(target), target) for part in parts]
+    found.targets = np.concatenate(targets)[loaded.kept]
     found.class_names = _class_names(features[train], target)
     if len(parts) > 1:
-        found.test = loaded.kept >= len(tables[train])
+        found.test = loaded.kept >= len(targets[0])
     return found
 
 
@@ -79,35 +79,51 @@ class Table:
     @property
     def table(self) -> Any:
         if self._table is None:
-            import pyarrow as pa
-
-            try:
-                tables = [_open_table(self.root / name) for name in self.files]
-                self._table = pa.concat_tables(tables)
-                for column in self._table.columns:
-                    for chunk in column.chunks:
-                        chunk.validate(full=True)  # offsets of a damaged file would lead outside of memory
-            except InputError:
-                raise
-            except Exception as error:  # a damaged file leads pyarrow to raise whatever it may
-                lines = (str(error) or type(error).__name__).splitlines()
-                raise InputError(f"{shown(self.root)} is not a readable dataset: {shown(lines[0]).rstrip('.')}.") from error
+            self._table = self._read(None)
         return self._table
+
+    def _read(self, columns: list[str] | None) -> Any:
+        import pyarrow as pa
+
+        with reading(self.root):
+            table = pa.concat_tables([_open_table(self.root / name, columns) for name in self.files])
+            for column in table.columns:
+                for chunk in column.chunks:
+                    chunk.validate(full=True)  # offsets of a damaged file would lead outside of memory
+            return table
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether this is parquet with images that are more than is held in memory: a column of it is read when asked for."""
+        if not all(name.endswith(".parquet") for name in self.files):
+            return False
+        if _image_column(self.schema, self.features()) is None:
+            return False
+        return sum(group.bytes for name in self.files for group in row_groups(self.root, name)) > streams.MEMORY
+
+    @cached_property
+    def schema(self) -> Any:
+        import pyarrow.parquet as pq
+
+        if self._table is None and self.files[0].endswith(".parquet"):
+            with reading(self.root):
+                return pq.read_schema(self.root / self.files[0])
+        return self.table.schema
+
+    def names(self) -> list[str]:
+        return list(self.schema.names)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def names(self) -> list[str]:
-        return list(self.table.column_names)
-
     def column(self, name: str) -> Any:
         if name not in self.names():
             raise InputError(f"All parts of {shown(self.root)} must have the column '{shown(name)}'.")
-        return self.table.column(name)
+        return self._read([name]).column(name) if self.large else self.table.column(name)
 
     def features(self) -> dict[str, dict[str, Any]]:
         """What the `datasets` package wrote about the columns, if it did."""
-        text = (self.table.schema.metadata or {}).get(b"huggingface", b"{}")
+        text = (self.schema.metadata or {}).get(b"huggingface", b"{}")
         try:
             features = json.loads(text)["info"]["features"]
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -135,13 +151,7 @@ class ArrowPictures(Pictures):
 
     def open(self, i: int) -> BinaryIO:
         table, row = self._place(i)
-        value = table.column(self.column)[row].as_py()
-        data, path = (value.get("bytes"), value.get("path")) if isinstance(value, dict) else (value, None)
-        if isinstance(data, bytes):
-            return io.BytesIO(data)
-        if isinstance(path, str) and not os.path.isabs(path) and ".." not in Path(path).parts and "\0" not in path:
-            return open_file(table.root / path, path)
-        raise UnreadableImage(f"{shown(self.name(i))} holds no image.")
+        return image_file(table.column(self.column)[row].as_py(), table.root, self.name(i))
 
 
 def _need_pyarrow() -> None:
@@ -179,11 +189,8 @@ def _find_files(path: Path) -> dict[str, list[str]]:
 
 
 def _find_parquet(folder: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for file in sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")]):
-        name = os.path.relpath(file, folder)
-        match = _PART.search(name.lower())
-        found.setdefault(PARTS[match[1]] if match else "train", []).append(name)
+    files = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
+    found = parts_by_name([os.path.relpath(file, folder) for file in files])
     if len(found) > 1 and "train" not in found:
         raise InputError(f"{shown(folder)} has no parquet file for training, but for: {some(list(found))}.")
     return found
@@ -197,7 +204,7 @@ def _json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _open_table(path: Path) -> Any:
+def _open_table(path: Path, columns: list[str] | None) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -205,8 +212,9 @@ def _open_table(path: Path) -> Any:
         raise InputError(f"The dataset names a file that is not there: {shown(path)}.")
     if path.suffix == ".parquet":
         described = pq.ParquetFile(path).metadata
-        archives.check_memory(path, sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups)))
-        return pq.read_table(path)
+        if columns is None:
+            archives.check_memory(path, sum(described.row_group(i).total_byte_size for i in range(described.num_row_groups)))
+        return pq.read_table(path, columns=columns)
     mapped = pa.memory_map(str(path))
     try:
         return pa.ipc.open_stream(mapped).read_all()
@@ -214,16 +222,17 @@ def _open_table(path: Path) -> Any:
         return pa.ipc.open_file(mapped).read_all()
 
 
-def _image_column(names: list[str], features: Mapping[str, dict[str, Any]], table: Table) -> str | None:
+def _image_column(schema: Any, features: Mapping[str, dict[str, Any]]) -> str | None:
     """The column of images: marked as such, or holding encoded bytes."""
     import pyarrow as pa
 
     def encoded(name: str) -> bool:
-        kind = table.column(name).type
+        kind = schema.field(name).type
         if pa.types.is_struct(kind):
             return "bytes" in [field.name for field in kind]
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
+    names = list(schema.names)
     marked = [name for name in names if features.get(name, {}).get("_type") == "Image" and encoded(name)]
     return next(iter(marked or [name for name in names if encoded(name)]), None)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.data import array_files, folders, huggingface, labels, listed, masks, molecule_files, splitting
+from augerino.data import array_files, folders, huggingface, labels, listed, masks, molecule_files, shards, splitting
 from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.fingerprints import fingerprint
 from augerino.data.found import Found, Progress, Request, shown, some
@@ -58,7 +58,8 @@ def open_source(
     """Reads a dataset from a path, in whatever accepted form it is; docs/data.md lists them.
 
     Args:
-        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on disk, or a file of molecules.
+        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on disk, tar shards, or a file of
+            molecules.
         size: brings all images to N×N, or to (H, W).
         task: classification, regression or segmentation, where the data do not say or say wrongly.
         kind: what the inputs are, where their shape does not say or says wrongly.
@@ -131,6 +132,9 @@ def _read(place: Path, request: Request) -> Found:
             return masks.read_pairs(place, request)
         if tables := listed.find_tables(place):
             return listed.read_listed(place, tables, request)
+        inside = folders.subfolders(place).values()
+        if shards.find_shards(place) and not any(folders.images_below(folder, place) for folder in inside):
+            return shards.read(place, request)
         return folders.read_classes(place, request)
     if not place.is_file():
         raise InputError(f"{shown(place)} is neither a file nor a folder.")
@@ -145,11 +149,13 @@ def _read(place: Path, request: Request) -> Found:
             return listed.read_listed(place.parent, [(None, place)], request)
         case ".parquet":
             return huggingface.read(place, request)
+        case ".tar":
+            return shards.read(place, request)
         case ending if ending in molecule_files.ENDINGS:
             return molecule_files.read(place, request)
     raise InputError(
         f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, a "
-        ".parquet, or molecules as .xyz, .extxyz or .db."
+        ".parquet, a .tar of images and labels, or molecules as .xyz, .extxyz or .db."
     )
 
 

@@ -15,17 +15,25 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, S
 from augerino import distributed
 from augerino.data.arrays import count_batches
 from augerino.data.found import Progress, Request, shown, some
+from augerino.data.nearby import MIXED, NearbyBatches
 from augerino.data.pictures import Form, Header, UnreadableImage, decode, read_header
 from augerino.data.sizes import describe_resizing
 from augerino.errors import InputError
 
 Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
 MEND = "Repair or remove it, or skip bad files with --skip-bad."
+LOOKED = 2000  # images in lots whose headers are looked at beforehand
 MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
 
 
 class Pictures(ABC):
-    """Encoded images by number. A subclass says how many there are, what each is called, and opens one."""
+    """Encoded images by number. A subclass says how many there are, what each is called, and opens one.
+
+    Where images are read best in lots, `lots` says where each lot ends, and `mixed` how many may be mixed.
+    """
+
+    lots: np.ndarray | None = None
+    mixed: int = MIXED
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -86,6 +94,16 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
         i = int(self.order[k])
         return self.image(i), self.targets[i]
 
+    def only(self, items: Tensor) -> "ImageStream":
+        """Some of the items; of images in lots in the order of these."""
+        chosen = self.order[items.numpy()]
+        return ImageStream(self.pictures, self.form, self.targets, chosen if self.pictures.lots is None else np.sort(chosen))
+
+    @property
+    def lots(self) -> np.ndarray | None:
+        """The number of each item's lot, if they lie in lots."""
+        return None if self.pictures.lots is None else np.searchsorted(self.pictures.lots, self.order, side="right")
+
     def image(self, i: int) -> Tensor:
         with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
             return decode(file, self.pictures.name(i), self.form)
@@ -104,7 +122,12 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         self.shared, self.together = shared, batch_size
         processes = distributed.world() if shared else 1
         lone = shuffle and count_batches(len(dataset), batch_size, processes) < -(-len(dataset) // batch_size)
-        if processes == 1:
+        lots = dataset.lots if shuffle and isinstance(dataset, ImageStream) else None
+        if lots is not None:
+            readers = {"processes": processes, "process": distributed.rank() if shared else 0, "workers": max(num_workers, 1)}
+            near = NearbyBatches(lots, batch_size, mixed=dataset.pictures.mixed, **readers)
+            super().__init__(dataset, batch_sampler=near, num_workers=num_workers)
+        elif processes == 1:
             super().__init__(dataset, batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=lone)
         else:
             batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=lone)
@@ -113,7 +136,7 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
     def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "StreamLoader":
         """A loader of some items only."""
         size, shared = batch_size or self.together, self.shared and shuffle
-        some = Subset(self.dataset, items.tolist())
+        some = self.dataset.only(items) if isinstance(self.dataset, ImageStream) else Subset(self.dataset, items.tolist())
         return StreamLoader(some, size, shuffle=shuffle, num_workers=self.num_workers, shared=shared)
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
@@ -164,9 +187,16 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
         beside: bytes a pixel that are held with each image, for its mask.
     """
     bad: Bad = {}
-    kept, headers = _read_headers(pictures, request, bad)
-    form = _agree(pictures, kept, headers, request)
+    looked, headers = _read_headers(pictures, request, bad)
+    form = _agree(pictures, looked, headers, request)
     notes = _describe(headers, form, request)
+    kept = looked
+    if len(looked) + len(bad) < len(pictures):
+        notes.append(
+            f"Sizes and colours are those of {len(looked)} of the {len(pictures)} images: the others must have the same."
+        )
+        unread = np.setdiff1d(_looked(pictures), looked)
+        kept = np.setdiff1d(np.arange(len(pictures)), unread)
     fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
     images: Tensor | ImageStream = ImageStream(pictures, form, None, kept)
     if fits or request.skip_bad:
@@ -186,19 +216,29 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
 
 
 def _read_headers(pictures: Pictures, request: Request, bad: Bad) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the images whose header can be read, and the headers, (n, 5)."""
-    rows = np.zeros((len(pictures), len(Header._fields)), dtype=np.int32)
+    """The numbers of the images that were looked at and whose header can be read, and the headers, (n, 5)."""
+    looked = _looked(pictures)
+    rows = np.zeros((len(looked), len(Header._fields)), dtype=np.int32)
     kept = []
-    for i in range(len(pictures)):
+    for place, i in enumerate(looked.tolist()):
         with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
-            rows[i] = read_header(file, pictures.name(i), resize=request.size is not None)
-            kept.append(i)
-        report(request.on_progress, i + 1, len(pictures))
+            rows[place] = read_header(file, pictures.name(i), resize=request.size is not None)
+            kept.append(place)
+        report(request.on_progress, place + 1, len(looked))
     if not kept:
         raise InputError(
-            f"None of the {len(pictures)} images can be read: {next(iter(bad.values()))}" if bad else "There are no images."
+            f"None of the {len(looked)} images can be read: {next(iter(bad.values()))}" if bad else "There are no images."
         )
-    return np.array(kept), rows[kept]
+    return looked[kept], rows[kept]
+
+
+def _looked(pictures: Pictures) -> np.ndarray:
+    """Which images are looked at beforehand: all, but of many in lots, which would have to be read whole, a few of each lot."""
+    if pictures.lots is None or len(pictures) <= LOOKED:
+        return np.arange(len(pictures))
+    each = max(1, LOOKED // len(pictures.lots))
+    starts = np.concatenate([[0], pictures.lots[:-1]])
+    return np.concatenate([np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.lots, strict=True)])
 
 
 def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: Request) -> Form:
