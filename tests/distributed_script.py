@@ -4,6 +4,7 @@ import contextlib
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -11,6 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import augerino as ag
 from augerino import distributed
+from augerino.data import open_source, streams
 from augerino.data.arrays import Batches, CheckedBatches
 from augerino.data.shares import Shares
 from augerino.data.sprites import sprites
@@ -113,6 +115,16 @@ def passes():
     return found
 
 
+def sharded(folder):
+    """The items of a pass over shards that are read from disk, and what is learned from them."""
+    streams.MEMORY = 0
+    pictures = open_source(folder).train
+    train = streams.ImageStream(pictures.pictures, pictures.form, torch.arange(len(pictures.pictures)), np.arange(80))
+    items = [y.tolist() for _, y in Shares(StreamLoader(train, 8, shuffle=True, shared=True))]
+    learned = ag.learn(None, pictures, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",))
+    return items, learned.bounds, learned.asked
+
+
 def main(folder):
     torch.set_num_threads(1)
     distributed.join()
@@ -122,6 +134,7 @@ def main(folder):
         "learned": {method: learned(method) for method in ("probe", "gradient")},
         "passes": passes(),
         "whole": looped(folder / "whole.safetensors"),
+        "sharded": sharded(folder / "shards"),
         "agreed": distributed.from_first(lambda: f"said by {rank}"),
     }
     looped(folder / "broken.safetensors", crash_at=(2, 4))

@@ -18,6 +18,7 @@ from augerino.data.arrays import count_batches
 from augerino.data.sprites import sprites
 from augerino.errors import InputError
 from tests import distributed_script as script
+from tests.data.made import shard_folder
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 240  # seconds; far more than needed, so that a hang fails instead of lasting
@@ -58,6 +59,7 @@ def found(tmp_path_factory):
     """What two processes found, and the folder with their checkpoints."""
     folder = tmp_path_factory.mktemp("two")
     script.looped(folder / "one.safetensors", crash_at=(2, 4))
+    shard_folder(folder / "shards", shards=8, each=10)
     codes, _, errors = finish(start(["-m", "tests.distributed_script", str(folder)], folder))
     assert codes == [0, 0], errors
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)], folder
@@ -97,6 +99,14 @@ def test_a_pass_is_one_order_dealt_out(found, kind):
 def test_each_process_draws_noise_of_its_own(found):
     draws = [tuple(row) for result in found[0] for kind in ("memory", "disk") for row in result["passes"][f"{kind} noise"]]
     assert len(set(draws)) == len(draws)
+
+
+def test_each_process_reads_shards_of_its_own(found):
+    (first, bounds, asked), (second, other_bounds, _) = (result["sharded"] for result in found[0])
+    assert [len(batch) for batch in first] == [len(batch) for batch in second] == [4] * 10
+    lots = [{item // 10 for batch in batches for item in batch} for batches in (first, second)]
+    assert [len(own) for own in lots] == [4, 4] and not lots[0] & lots[1]
+    assert bounds == other_bounds and asked == 16
 
 
 def test_resuming_in_mid_epoch_equals_never_having_stopped(found):

@@ -226,15 +226,29 @@ def _join(batches: list[Any]) -> Any:
     return torch.cat(batches)
 
 
-def _loader(
-    data: Any, batch_size: int, *, shuffle: bool, workers: int = 0, shared: bool = False
-) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
+def count_steps(data: Any, recipe: Recipe) -> int:
+    """How many steps a pass over data takes, given as to `learn`."""
+    return _steps(_batches(data, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True))
+
+
+def _loader(data: Any, batch_size: int, **options: Any) -> tuple[CheckedBatches, tuple[Any, Tensor]]:
     """A checking loader for whatever data came, and its first batch (or, in memory, the first items)."""
+    loader = _batches(data, batch_size, **options)
+    if isinstance(loader.batches, Batches):
+        x, y = loader.batches.x, loader.batches.y
+        return loader, arrays.check(tree.map(lambda leaf: leaf[:batch_size], x), y[:batch_size])
+    with torch.random.fork_rng():
+        sample = next(iter(loader), None)
+    if sample is None:
+        raise InputError("The data loader yields nothing.")
+    return loader, sample
+
+
+def _batches(data: Any, batch_size: int, *, shuffle: bool, workers: int = 0, shared: bool = False) -> CheckedBatches:
     if isinstance(data, list | tuple) and len(data) == 2:
         x, y = arrays.check_whole(*data)
-        first = arrays.check(tree.map(lambda leaf: leaf[:batch_size], x), y[:batch_size])
         _enough(len(y), shared)
-        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle, shared=shared), labels=y), first
+        return CheckedBatches(Batches(x, y, batch_size, shuffle=shuffle, shared=shared), labels=y)
     if isinstance(data, Dataset) and not isinstance(data, IterableDataset):
         count = len(data)  # type: ignore[arg-type]
         if count == 0:
@@ -245,12 +259,7 @@ def _loader(
         data = DataLoader(data, batch_size, num_workers=workers)
     if not isinstance(data, DataLoader):
         raise InputError(f"data must be a pair (inputs, targets), a Dataset or a DataLoader, but is a {type(data).__name__}.")
-    loader = CheckedBatches(data)
-    with torch.random.fork_rng():
-        sample = next(iter(loader), None)
-    if sample is None:
-        raise InputError("The data loader yields nothing.")
-    return loader, sample
+    return CheckedBatches(data)
 
 
 def _enough(items: int, shared: bool) -> None:

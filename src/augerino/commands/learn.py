@@ -15,11 +15,10 @@ from augerino.commands.data import open_given
 from augerino.commands.given import Given
 from augerino.commands.options import LearnOptions
 from augerino.commands.outcome import Outcome, write_outcome
-from augerino.data.arrays import count_batches
 from augerino.defaults import default_augmentation, default_net, no_augmentation
 from augerino.errors import InputError, ProcessLost
 from augerino.event_log import tensorboard
-from augerino.learning import Learned, check_processes, draw_items, find_device, learn
+from augerino.learning import Learned, check_processes, count_steps, draw_items, find_device, learn
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
 from augerino.training import Epoch
@@ -186,7 +185,7 @@ class _Training:
     def _run(self, name: str, recipe: Recipe, title: str, *, plain: bool = False, logged: bool = False) -> Learned:
         x, _ = draw_items(self.given.train, _SAMPLE)
         augmentation = no_augmentation() if plain else default_augmentation(recipe, self.given.kind, x)
-        steps = count_batches(self.given.train_items, recipe.batch_size, distributed.world())
+        steps = count_steps(self.given.train, recipe)
         checkpoint = self.folder.path / f"{name}.safetensors"
         with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
             return learn(
