@@ -1,34 +1,57 @@
-"""Peak memory of reading a folder of many images from disk.
+"""Peak memory of reading a folder of many images, or of tar shards of them, from disk.
 
-    python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2] [--skip-bad]
+    python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2] [--skip-bad] [--shards]
 
 Writes the images into a temporary folder, reads them once over in a process of its own, and prints the peak of its resident
 memory and that of its largest worker, beside what torch alone takes and what the decoded images would.
 """
 
 import argparse
+import io
 import json
 import resource
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 
-def write_images(folder: Path, count: int, side: int) -> None:
-    """Two classes of pictures, noise in coarse blocks: as large as photographs of that size, and quick to write."""
+def pictures(count: int, side: int) -> Iterator[bytes]:
+    """Noise in coarse blocks, as PNG: as large as photographs of that size, and quick to write."""
     from PIL import Image
 
     random = np.random.default_rng(0)
-    for i in range(count):
+    for _ in range(count):
+        blocks = random.integers(0, 256, (side // 4, side // 4, 3), dtype=np.uint8)
+        file = io.BytesIO()
+        Image.fromarray(blocks.repeat(4, 0).repeat(4, 1)).save(file, "PNG", compress_level=1)
+        yield file.getvalue()
+
+
+def write_images(folder: Path, count: int, side: int) -> None:
+    """Two classes of pictures, one a file."""
+    for i, data in enumerate(pictures(count, side)):
         place = folder / "ab"[i % 2] / f"{i // 2 // 1000:03d}" / f"{i:06d}.png"
         if i % 2000 < 2:
             place.parent.mkdir(parents=True, exist_ok=True)
-        blocks = random.integers(0, 256, (side // 4, side // 4, 3), dtype=np.uint8)
-        Image.fromarray(blocks.repeat(4, 0).repeat(4, 1)).save(place, compress_level=1)
+        place.write_bytes(data)
+
+
+def write_shards(folder: Path, count: int, side: int, each: int = 1000) -> None:
+    """The same in tar files of a thousand."""
+    drawn = pictures(count, side)
+    for first in range(0, count, each):
+        with tarfile.open(folder / f"{first // each:06d}.tar", "w") as tar:
+            for i in range(first, min(first + each, count)):
+                for name, data in ((f"{i:08d}.png", next(drawn)), (f"{i:08d}.cls", b"%d" % (i % 2))):
+                    member = tarfile.TarInfo(name)
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
 
 
 def peak(who: int) -> float:
@@ -62,13 +85,14 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--skip-bad", action="store_true")
+    parser.add_argument("--shards", action="store_true", help="in tar files of a thousand instead of one a file")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
         read(arguments.read, arguments.workers, arguments.skip_bad)
         return
     with tempfile.TemporaryDirectory() as folder:
-        write_images(Path(folder), arguments.images, arguments.side)
+        (write_shards if arguments.shards else write_images)(Path(folder), arguments.images, arguments.side)
         words = ["--read", folder, "--workers", str(arguments.workers), *(["--skip-bad"] if arguments.skip_bad else [])]
         command = [sys.executable, "-m", "benchmarks.streaming_memory", *words]
         found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

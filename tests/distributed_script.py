@@ -64,6 +64,17 @@ def learned(method, **options):
     return found.bounds, found.model.state_dict(), [record.loss for record in found.history.epochs]
 
 
+class Idle(nn.Module):
+    """A network with weights that it does not use."""
+
+    def __init__(self):
+        super().__init__()
+        self.used, self.unused = nn.Linear(3 * 32 * 32, 4), nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.used(x.flatten(1))
+
+
 class Crash(Exception):
     """Stands for the end of the process."""
 
@@ -145,6 +156,11 @@ def main(folder):
         distributed.from_first(lambda: (_ for _ in ()).throw(ag.InputError("only the first knows")))
     except ag.InputError as error:
         found["error"] = str(error)
+    try:
+        data = sprites(32, seed=0)
+        ag.learn(Idle(), (data.x, data.y), epochs=1)
+    except ag.InputError as error:
+        found["idle"] = str(error)
     torch.save(found, folder / f"{rank}.pt")
     distributed.leave()
 

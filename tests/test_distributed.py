@@ -17,6 +17,8 @@ from augerino import distributed
 from augerino.data.arrays import count_batches
 from augerino.data.sprites import sprites
 from augerino.errors import InputError
+from augerino.learning import check_processes
+from augerino.recipe import Recipe
 from tests import distributed_script as script
 from tests.data.made import shard_folder
 
@@ -129,6 +131,10 @@ def test_what_the_first_makes_or_cannot_make_is_the_same_in_all(found):
     assert [result["error"] for result in found[0]] == ["only the first knows"] * 2
 
 
+def test_weights_without_a_part_in_the_output_are_named(found):
+    assert all("The weights 'net.unused.weight' have no part" in result["idle"] for result in found[0])
+
+
 def test_a_last_batch_leaves_two_items_to_every_process_or_none():
     for items in range(2, 60):
         for size in range(2, 12):
@@ -169,10 +175,9 @@ def test_torchrun_leaves_one_run_one_report_and_one_voice(data):
     ("words", "sentence"),
     [
         (["report", "somewhere"], "torchrun is for learn alone: run `augerino report` as one process."),
-        ([*COMMAND, "--batch-size", "1"], "All processes share a batch, but there are 2 of them for a batch size of 1"),
         (["learn", "--epohcs", "3"], "--epohcs"),
     ],
-    ids=["another command", "batch", "option"],
+    ids=["another command", "option"],
 )
 def test_bad_use_is_told_once(data, words, sentence):
     codes, out, errors = finish(start(["-m", "augerino", *words], data))
@@ -191,7 +196,14 @@ def test_every_process_has_a_gpu_of_its_own(monkeypatch, device, sentence):
         distributed.own_device(device)
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+def test_a_batch_has_an_item_for_every_process(monkeypatch):
+    monkeypatch.setattr(distributed, "world", lambda: 2)
+    check_processes(Recipe(batch_size=2))
+    with pytest.raises(InputError, match="there are 2 of them for a batch size of 1: start fewer, or give a larger"):
+        check_processes(Recipe(batch_size=1))
+
+
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_killed_process_ends_the_job_and_one_process_can_go_on(data, victim):
     running = start(["-m", "augerino", *COMMAND, "--epochs", "100", "--out", "run"], data)
     deadline = time.monotonic() + LIMIT

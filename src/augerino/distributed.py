@@ -127,11 +127,21 @@ def parallel(model: nn.Module) -> nn.Module:
     Weights and buffers are the first process's. Batch norms normalise each process's share of a batch by itself, and their
     running statistics are those of the first: `nn.SyncBatchNorm`, which PyTorch has for GPUs, does otherwise.
     """
-    if world() == 1 or isinstance(model, nn.parallel.DistributedDataParallel):
-        return model
-    if not any(parameter.requires_grad for parameter in model.parameters()):
+    if world() == 1 or not any(parameter.requires_grad for parameter in model.parameters()):
         return model
     return nn.parallel.DistributedDataParallel(model)
+
+
+def check_gradients(model: nn.Module) -> None:
+    """Refuses, after a step's backward, a network with weights that had no part in it: the mean would wait for them for ever."""
+    if world() == 1:
+        return
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and parameter.grad is None:
+            raise InputError(
+                f"The weights '{name}' have no part in the network's output, which several processes need to train it: remove "
+                "them, or call requires_grad_(False) on them."
+            )
 
 
 def is_lost(error: BaseException) -> bool:

@@ -216,6 +216,7 @@ def train(
                     raise NonFiniteLoss(_non_finite(f"the {what} became {value}", epoch, step, objective.augmentation, path))
             optimizer.zero_grad()
             total.backward()
+            distributed.check_gradients(model)
             optimizer.step()
             if scheduler is not None:
                 scheduler.step()

@@ -58,7 +58,9 @@ def write_outcome(outcome: Outcome) -> None:
         torch.manual_seed(outcome.recipe.seed)
         with screen.console.status("Asking held-out data ..."):
             judged = _judge_models(outcome)
-            if not distributed.is_first():
+            first = distributed.is_first()
+            distributed.leave()  # together, while all are here: the rest takes as long as it takes
+            if not first:
                 return
             findings = learned.gather(given.test, EVIDENCE_ITEMS)
             orbits = _orbits(outcome)

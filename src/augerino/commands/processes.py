@@ -26,8 +26,9 @@ def run(words: list[str], command: Callable[[list[str]], int]) -> int:
     except (RuntimeError, ValueError) as error:
         sys.stderr.write(f"augerino: the processes cannot be brought together: {str(error).splitlines()[0]}\n")
         return 1
+    first = distributed.is_first()
     try:
-        with _silence(not distributed.is_first()), _told_to_end():
+        with _silence(not first), _told_to_end():
             if words[:1] not in (["learn"], ["--help"], ["-h"], []):
                 raise InputError(f"torchrun is for learn alone: run `augerino {words[0]}` as one process.")
             code = command(words)
@@ -36,7 +37,7 @@ def run(words: list[str], command: Callable[[list[str]], int]) -> int:
         return 2 if isinstance(error, InputError) else 1
     except SystemExit as end:  # wrong options, of which the first process has told
         if end.code:
-            _tell(store, "") if distributed.is_first() else _wait(store)
+            _tell(store, "") if first else _wait(store)
         raise
     except RuntimeError as error:
         if not distributed.is_lost(error):
