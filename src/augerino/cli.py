@@ -22,11 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± or × still gets its answer
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads sleep: a busy machine costs 2x, not 20x
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ:  # as torchrun sets them
-        from augerino.commands import processes
-
-        return processes.run(words, _run)
     try:
+        if "LOCAL_RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:  # as torchrun sets them
+            from augerino.commands import processes
+
+            return processes.run(words, _run)
         if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
             from augerino.commands import experiment
 

@@ -130,11 +130,11 @@ def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
 def _test_batches(outcome: Outcome, part: int = 0, parts: int = 1) -> Any:
     """The held-out items, or one of several parts of them that lie together."""
     test, items = outcome.given.test, outcome.given.test_items
-    chosen = range(items * part // parts, items * (part + 1) // parts)
+    chosen = torch.arange(items * part // parts, items * (part + 1) // parts)
     if isinstance(test, tuple):
         x, y = test
-        return (check(*batch) for batch in Batches(x, y, 256, shuffle=False, items=torch.tensor(chosen)))
-    loader = StreamLoader(test if parts == 1 else Subset(test, chosen), 256, num_workers=outcome.recipe.workers)
+        return (check(*batch) for batch in Batches(x, y, 256, shuffle=False, items=chosen))
+    loader = StreamLoader(test if parts == 1 else Subset(test, chosen.tolist()), 256, num_workers=outcome.recipe.workers)
     return (check(*batch) for batch in loader)
 
 

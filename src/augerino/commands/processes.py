@@ -39,6 +39,10 @@ def run(words: list[str], command: Callable[[list[str]], int]) -> int:
         if end.code:
             _tell(store, "") if first else _wait(store)
         raise
+    except KeyboardInterrupt:
+        if first:
+            raise
+        return 130
     except RuntimeError as error:
         if not distributed.is_lost(error):
             raise
