@@ -38,6 +38,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--processes", default="1,2", help="numbers of processes, the first to compare with")
     arguments, options = parser.parse_known_args()
+    if arguments.seeds < 2:
+        parser.error("one seed has no spread to compare with: give at least two")
     options = [word for word in options if word != "--"]
     numbers = [int(word) for word in arguments.processes.split(",")]
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -77,7 +79,7 @@ def compare(rows: dict[int, list[dict]]) -> dict[str, dict]:
         numbers = []
         for number, runs in rows.items():
             values = [row["bounds"][name] for row in runs]
-            numbers.append((number, statistics.mean(values), statistics.stdev(values) if len(values) > 1 else 0.0))
+            numbers.append((number, statistics.mean(values), statistics.stdev(values)))
         _, mean, spread = numbers[0]
         same = all(abs(other - mean) <= 2 * max(spread, wide, 0.01 * abs(mean)) for _, other, wide in numbers[1:])
         found[name] = {"by_processes": numbers, "same": same}
