@@ -56,7 +56,7 @@ def resume(path: str, *, take_over: bool = False) -> int:
         return _go(experiment, settings, folder, config)
 
 
-def read_settings(folder: RunFolder) -> tuple[Experiment, Settings, dict[str, Any]]:
+def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str, Any]]:
     """The experiment of a run folder, its settings, and the whole configuration, which may come from anybody."""
     config = folder.read_config()
     try:

@@ -74,8 +74,8 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         if not (isinstance(error, ProcessLost) or distributed.is_lost(error)):
             raise
         raise ProcessLost(
-            f"Another process of this training ended, or all were told to end. Go on with:  {_again(folder, settings)}  in one process "
-            "or in several."
+            "Another process of this training ended, or all were told to end. Go on with:  "
+            f"{_again(folder, settings)}  in one process or in several."
         ) from error
     return 0
 
