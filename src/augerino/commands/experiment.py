@@ -78,7 +78,8 @@ def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str
 def _is_like(value: Any, default: Any) -> bool:
     """Whether a value is of the type of a setting's default; a number may be whole, and what is nothing by default anything."""
     if isinstance(default, tuple):
-        return isinstance(value, tuple) and all(_is_like(item, default[0]) for item in value)
+        like = default[0] if default else ""  # of a setting that is empty by default: names
+        return isinstance(value, tuple) and all(_is_like(item, like) for item in value)
     if default is None:
         return isinstance(value, int | float | str | None)
     return type(value) is type(default) or (type(default) is float and type(value) is int and abs(value) < 2**53)

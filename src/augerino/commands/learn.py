@@ -52,7 +52,7 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         folder = distributed.from_first(lambda: _create(options.out, given.name, config, writing))
         fingerprint = distributed.from_first(lambda: given.fingerprint)
     else:
-        folder, recipe, settings, fingerprint = distributed.from_first(lambda: _reopen(options, words, writing))
+        folder, recipe, settings, fingerprint = distributed.from_first(lambda: _take_up(options, words, writing))
         given = open_given(settings, recipe.seed)
     if given.fingerprint != fingerprint:
         if distributed.is_first():
@@ -118,7 +118,14 @@ def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
     default_net(settings["net"], given.kind, x, given.outputs, recipe.width)
 
 
-def _reopen(options: LearnOptions, words: list[str], writing: ExitStack) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
+def _take_up(options: LearnOptions, words: list[str], writing: ExitStack) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
+    """`_reopen`, for writing."""
+    found = _reopen(options, words)
+    writing.enter_context(found[0].writing(take_over=options.take_over, say=screen.say))
+    return found
+
+
+def _reopen(options: LearnOptions, words: list[str]) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
     """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
     known = (
         "--resume",
@@ -149,7 +156,6 @@ def _reopen(options: LearnOptions, words: list[str], writing: ExitStack) -> tupl
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder.config_file} does not hold the settings of a run ({error}).") from error
     _check_net(options, settings["net"], folder)
-    writing.enter_context(folder.writing(take_over=options.take_over, say=screen.say))
     return folder, recipe, settings, fingerprint
 
 
