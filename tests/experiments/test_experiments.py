@@ -35,7 +35,7 @@ TINY = {
     "cifar10": ["--sizes", "80", "--sweep", "80", "--test", "20"],
     "stl10": ["--train", "80", "--test", "20", "--known", "80", "--known-epochs", "1"],
     "flatness": ["--train", "80", "--test", "20", "--items", "12", "--eigenvalues", "3", "--directions", "1"],
-    "qm9": ["--train", "24", "--batch-size", "8", "--test", "8"],
+    "qm9": ["--train", "64", "--batch-size", "16", "--test", "8"],
     "recovery": ["--steps", "2", "--items", "64", "--width", "2"],
 }
 
@@ -54,15 +54,15 @@ def data(tmp_path, monkeypatch):
         photographs = rng.integers(0, 256, (100, side, side, 3), dtype=np.uint8)
         np.savez(folder / f"{name}.npz", x_train=photographs, y_train=labels, x_test=photographs[:20], y_test=labels[:20])
     np.savez(folder / "olivetti.npz", images=rng.integers(0, 256, (400, 64, 64), dtype=np.uint8))
-    atoms, split = rng.integers(1, 6, 40), (np.arange(40) >= 24).astype(np.uint8) + (np.arange(40) >= 32)
+    atoms, split = rng.integers(1, 6, 80), (np.arange(80) >= 64).astype(np.uint8) + (np.arange(80) >= 72)
     there = np.arange(5) < atoms[:, None]
     np.savez(
         folder / "qm9_small.npz",
-        **{"positions": (rng.normal(size=(40, 5, 3)) * there[..., None]).astype(np.float32), "num_atoms": atoms, "split": split},
+        **{"positions": (rng.normal(size=(80, 5, 3)) * there[..., None]).astype(np.float32), "num_atoms": atoms, "split": split},
         **{
-            "charges": np.where(there, rng.choice([1, 6, 7, 8, 9], (40, 5)), 0),
-            "homo": rng.normal(size=40),
-            "lumo": rng.normal(size=40),
+            "charges": np.where(there, rng.choice([1, 6, 7, 8, 9], (80, 5)), 0),
+            "homo": rng.normal(size=80),
+            "lumo": rng.normal(size=80),
         },
     )
     np.savez(folder / "mario_iggy.npz", mario=rng.random((1, 3, 32, 32)), iggy=rng.random((1, 3, 32, 32)))
