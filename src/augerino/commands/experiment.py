@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import shlex
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -86,7 +87,9 @@ def _is_like(value: Any, default: Any) -> bool:
 
 
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
-    """Finds out before a folder is made whether the data can be had."""
+    """Finds out before a folder is made whether the data can be had. A wrong name is no reason to download gigabytes."""
+    if data is not None and not Path(data).exists():
+        raise InputError(f"There is no folder {data}: name the one that has the data with --data DIR.")
     module = __import__(f"augerino.experiments.{experiment.name}", fromlist=["load"])
     if hasattr(module, "load"):
         module.load(settings, 0, data)
