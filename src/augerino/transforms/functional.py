@@ -1,5 +1,6 @@
 """The one warp of images and the one resampling of signals, as plain functions."""
 
+import functools
 from typing import Literal, get_args
 
 import torch
@@ -7,7 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augerino import lie
+from augerino.eager import eager
 from augerino.errors import InputError
+from augerino.transforms import chunked
 
 # Pixels are little squares and -1, +1 are the outer edges of the image: one unit is exactly half the image.
 ALIGN_CORNERS = False
@@ -16,6 +19,7 @@ Padding = Literal["zeros", "border", "reflection"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
 
 Sampling = Literal["bilinear", "nearest"]
+SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
 SignalPadding = Literal["zeros", "border", "circular"]
 SIGNAL_PADDINGS: tuple[str, ...] = get_args(SignalPadding)
@@ -73,26 +77,36 @@ def warp(
         )
     if pull.shape != (x.shape[0], 3, 3):
         raise InputError(f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), but got {tuple(pull.shape)}.")
+    batch, _, height, width = x.shape
+    window = (height, width) if size is None else size
     with torch.autocast(x.device.type, enabled=False):
-        images = lie.at_least_float32(x)
-        batch, _, height, width = images.shape
-        affine = pull[:, :2].reshape(batch, 6).to(images.dtype)
-        window = (height, width) if size is None else size
-        grid = (affine @ _points(height, width, window, images)).view(batch, *window, 2)
-        out = F.grid_sample(images, grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
+        dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+        if eager(x, pull) and min(height, width, *window) > 0:
+            points = _kept_points(height, width, window, dtype)
+            return chunked.warp(x, pull, points, window, SAMPLINGS.index(sampling), PADDINGS.index(padding))
+        affine = pull[:, :2].reshape(batch, 6).to(dtype)
+        grid = (affine @ _points(height, width, window, dtype, x.device)).view(batch, *window, 2)
+        out = F.grid_sample(x.to(dtype), grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
     return out.to(x.dtype)
 
 
-def _points(height: int, width: int, window: tuple[int, int], like: Tensor) -> Tensor:
+def _points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype, device: torch.device) -> Tensor:
     """The linear map from the six entries of a matrix to a sampling grid, (6, rows * columns * 2): one product warps a batch."""
     rows, columns = window
     half_x, half_y = frame(height, width)
-    u = (torch.arange(columns, dtype=like.dtype, device=like.device) * 2 + 1) / width - columns / width
-    v = (torch.arange(rows, dtype=like.dtype, device=like.device) * 2 + 1) / height - rows / height
-    points = like.new_zeros(6, rows, columns, 2)
+    u = (torch.arange(columns, dtype=dtype, device=device) * 2 + 1) / width - columns / width
+    v = (torch.arange(rows, dtype=dtype, device=device) * 2 + 1) / height - rows / height
+    points = torch.zeros(6, rows, columns, 2, dtype=dtype, device=device)
     points[0, :, :, 0], points[1, :, :, 0], points[2, :, :, 0] = u, v[:, None] * (half_y / half_x), 1 / half_x
     points[3, :, :, 1], points[4, :, :, 1], points[5, :, :, 1] = u * (half_x / half_y), v[:, None], 1 / half_y
     return points.view(6, -1)
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype) -> Tensor:
+    """`_points` in this machine's memory, made once for each size."""
+    with torch.inference_mode(mode=False):  # what is kept must serve outside as well
+        return _points(height, width, window, dtype, torch.device("cpu"))
 
 
 def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Tensor:
