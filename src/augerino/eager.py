@@ -17,7 +17,7 @@ def eager(*tensors: Tensor) -> bool:
         >>> eager(torch.ones(2)), eager(torch.ones(2, device="meta"))
         (True, False)
     """
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._are_functorch_transforms_active():
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None or torch._C._are_functorch_transforms_active():
         return False
     return all(
         type(tensor) in _PLAIN and tensor.device.type == "cpu" and forward_ad.unpack_dual(tensor).tangent is None

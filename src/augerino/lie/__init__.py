@@ -12,4 +12,5 @@ from augerino.lie.bases import combine as combine
 from augerino.lie.bases import exp as exp
 from augerino.lie.closed2d import inverse_affine2d as inverse_affine2d
 from augerino.lie.series3d import exp_affine3d as exp_affine3d
+from augerino.lie.table2d import element_affine2d as element_affine2d
 from augerino.lie.table2d import exp_affine2d as exp_affine2d

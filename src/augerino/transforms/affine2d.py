@@ -61,7 +61,8 @@ class Affine2d(LieTransform):
     def matrix(self, t: Tensor, size: Size = (1, 1)) -> Tensor:
         """The group elements in the isotropic frame of an image of (height, width).   t: (B, k)   returns (B, 3, 3)"""
         half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
-        return super().matrix(t * t.new_tensor([half.get(name, 1.0) for name in self.names]))
+        with torch.autocast(t.device.type, enabled=False):
+            return lie.element_affine2d(t, self.generators, [half.get(name, 1.0) for name in self.names])
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         return functional.in_pixels(self.matrix(t, size), size)
