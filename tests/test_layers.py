@@ -11,7 +11,7 @@ import augerino
 
 PACKAGE = Path(augerino.__file__).parent
 ROWS = {
-    "errors": 0,
+    **dict.fromkeys(("eager", "errors"), 0),
     **dict.fromkeys(("files", "frames", "lie", "recipe", "rng", "tree", "units"), 1),
     **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
     "augmentation": 3,

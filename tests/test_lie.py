@@ -141,6 +141,7 @@ class TestTable:
         t = torch.rand(2, 6, dtype=torch.float64, requires_grad=True)
         assert torch.autograd.gradgradcheck(element, (t,))
 
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, as it loads what jvp needs
     def test_function_transforms_and_tangents_see_the_same_numbers(self):
         t, direction = torch.rand(2, 3, 6, dtype=torch.float64)
         expected = element(t)

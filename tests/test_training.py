@@ -1,6 +1,7 @@
 """The loop, its groups and records, resuming to the bit, and stopping before harm is done."""
 
 import dataclasses
+import itertools
 import math
 import signal
 import subprocess
@@ -34,6 +35,77 @@ def same(a, b) -> bool:
 
 def timeless(history) -> list:
     return [dataclasses.replace(record, seconds=0) for record in history.epochs]
+
+
+class TestThetaEvery:
+    """The bounds have a gradient in every so-manieth step; in between nothing is differentiated for their sake."""
+
+    def run(self, theta_every, epochs=2, **changes):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        seen = []
+
+        class Watched(type(model.net)):
+            def forward(self, x):
+                if self.training:
+                    seen.append(x.requires_grad)
+                return super().forward(x)
+
+        model.net.__class__ = Watched
+        bounds, gradients = [], []
+
+        def note(epoch, step, loss):
+            theta = model.augmentation.distribution.raw_bound
+            bounds.append(theta.detach().clone())
+            gradients.append(theta.grad is not None)
+            assert theta.requires_grad
+
+        ag.fit(model, objective, loader, optimizer, epochs=epochs, theta_every=theta_every, on_step=note, **changes)
+        return model, seen, gradients, bounds
+
+    def test_in_between_the_bounds_have_no_gradient_and_stay(self):
+        _, seen, gradients, bounds = self.run(3)
+        steps = len(seen) // 2
+        assert steps > 3
+        expected = [step % 3 == 0 for step in range(steps)] * 2
+        assert seen == expected and gradients == expected
+        moved = [not torch.equal(a, b) for a, b in itertools.pairwise(bounds)]
+        assert moved == expected[1:]
+
+    def test_the_weights_are_trained_as_ever(self):
+        """With bounds that may not move at all, whether their gradient is formed changes nothing for the weights."""
+        found = []
+        for theta_every in (1, 4):
+            model, objective, loader, optimizer = training_script.build()[:4]
+            optimizer.param_groups[-1]["lr"] = 0.0
+            ag.fit(model, objective, loader, optimizer, epochs=2, theta_every=theta_every)
+            found.append(model.state_dict())
+        assert all(torch.allclose(value, found[1][name], atol=1e-6) for name, value in found[0].items())
+
+    def test_bounds_still_have_a_gradient_after_an_error(self):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        calls = []
+
+        class Fails(type(model.net)):
+            def forward(self, x):
+                calls.append(None)
+                if len(calls) == 2:
+                    raise KeyboardInterrupt
+                return super().forward(x)
+
+        model.net.__class__ = Fails
+        with pytest.raises(KeyboardInterrupt):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
+        assert model.augmentation.distribution.raw_bound.requires_grad
+
+    def test_wrong_counts_are_told(self):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        with pytest.raises(ag.InputError, match="theta_every must be at least 1, but got 0"):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=0)
+        model.net.requires_grad_(False)
+        with pytest.raises(ag.InputError, match="weights, but there are none to train"):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
+        with pytest.raises(ag.InputError, match="use method='gradient', or leave theta_every out"):
+            ag.Recipe(theta_every=4)
 
 
 class TestGroups:

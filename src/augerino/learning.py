@@ -126,6 +126,7 @@ def learn(
         method = choose_method(model, loader, epochs, recipe)
         objective = Objective(loss, augmentation, weight=method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
+        options["theta_every"] = recipe.theta_every
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()
         for record in train(

@@ -4,6 +4,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -78,8 +79,7 @@ def param_groups(
         >>> [len(group["params"]) for group in param_groups(model, weight_decay=1e-4)]
         [2, 1]
     """
-    distributions = [module for module in model.modules() if isinstance(module, LearnedDistribution)]
-    theta = {id(p): p for module in distributions for p in module.parameters() if p.requires_grad}
+    theta = _theta(model)
     weights = [p for p in model.parameters() if p.requires_grad and id(p) not in theta]
     groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": weight_decay}] if weights else []
     if theta:
@@ -87,6 +87,12 @@ def param_groups(
         given = {name: value for name, value in own.items() if value is not None}
         groups.append({"params": list(theta.values()), "weight_decay": 0.0, **given})
     return groups
+
+
+def _theta(model: nn.Module) -> dict[int, nn.Parameter]:
+    """The parameters of learned distributions that may move, by their identity."""
+    distributions = [module for module in model.modules() if isinstance(module, LearnedDistribution)]
+    return {id(p): p for module in distributions for p in module.parameters() if p.requires_grad}
 
 
 def cosine_schedule(
@@ -139,6 +145,7 @@ def train(
     scheduler: torch.optim.lr_scheduler.LRScheduler | None = None,
     device: torch.device | str | None = None,
     precision: Precision = "float32",
+    theta_every: int = 1,
     checkpoint: str | Path | None = None,
     save_every: int | None = None,
     resume: bool = False,
@@ -160,6 +167,9 @@ def train(
         scheduler: stepped after every optimizer step.
         device: where batches are moved; by default where the model's parameters are.
         precision: "float32"; "bf16" for autocast and channels_last; "auto" for whichever is faster on this hardware.
+        theta_every: theta has a gradient in the first step of an epoch and every so many steps after it. In between, inputs are
+            moved as ever, but neither the warp nor the first layer's input is differentiated, which is most of what learning
+            theta costs; the optimizer then leaves theta alone. Give theta that many times the learning rate.
         checkpoint: a file written after every epoch, atomically.
         save_every: also write it after every so many steps of an epoch.
         resume: go on from `checkpoint`; without it an existing file is never overwritten.
@@ -171,6 +181,11 @@ def train(
         raise InputError(f"epochs must be at least 1, but got {epochs}.")
     if save_every is not None and save_every < 1:
         raise InputError(f"save_every must be at least 1, but got {save_every}.")
+    theta = list(_theta(model).values())
+    if theta_every < 1:
+        raise InputError(f"theta_every must be at least 1, but got {theta_every}.")
+    if theta_every > 1 and len(theta) == sum(p.requires_grad for p in model.parameters()):
+        raise InputError("theta_every leaves the steps in between to the network's weights, but there are none to train.")
     path = None if checkpoint is None else Path(checkpoint)
     if resume and path is None:
         raise InputError("resume needs the checkpoint to go on from: pass checkpoint=PATH.")
@@ -197,7 +212,8 @@ def train(
         state.begin_epoch()
         for step, batch in enumerate(state.batches(), start=state.step + 1):
             x, y = _pair(batch, where)
-            with torch.autocast(where.type, torch.bfloat16, enabled=kind == "bf16"):
+            resting = theta if (step - 1) % theta_every else []
+            with _without_gradient(resting), torch.autocast(where.type, torch.bfloat16, enabled=kind == "bf16"):
                 terms = objective(model(x), y)
             loss = float(terms.loss.detach())
             penalty = float(terms.penalty.detach())
@@ -330,6 +346,18 @@ class _State:
         except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(f"{path} does not fit this model, optimizer and loader: {reason}") from error
+
+
+@contextmanager
+def _without_gradient(parameters: list[nn.Parameter]) -> Iterator[None]:
+    """What is computed here has no gradient along these."""
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in parameters:
+            parameter.requires_grad_()
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
