@@ -47,7 +47,7 @@ def _layer(rows: list[dict]) -> list[str]:
         *lines,
         *table(["images", "threads", "", "augerino", *peers], body),
         "",
-        f"Largest difference from the obvious layer: {worst[0]:.1g} in an output, {worst[1]:.1g} of its size in theta's gradient.",
+        f"Largest difference from the obvious one: {worst[0]:.1g} in an output, {worst[1]:.1g} of its size in theta's gradient.",
     ]
 
 

@@ -16,66 +16,92 @@ SMALL = 2_500_000  # bytes of images, below which a batch is in the cache anyway
 PIECE = 800_000  # bytes of images that a thread works on at a time
 
 
-def warp(x: Tensor, pull: Tensor, points: Tensor, window: tuple[int, int], sampling: int, padding: int) -> Tensor:
-    """Samples images at the points of their matrices.   x: (B, C, H, W)   pull: (B, 3, 3)   returns (B, C, *window)
+class Points:
+    """The points at which images are sampled, and what brings a gradient along them back to matrices.
+
+    Args:
+        factors: (2, 3), by which the upper rows of a matrix are multiplied.
+        plane: homogeneous points of the output, (3, rows, columns), with x the same in all rows and y in all columns.
+    """
+
+    def __init__(self, factors: Tensor, plane: Tensor) -> None:
+        self.factors, self.plane = factors, plane.flatten(1)
+        self.rows, self.columns = plane.shape[1:]
+        x, y = plane[0, 0], plane[1, :, 0]
+        self.across = plane.new_zeros(2, 2, self.columns, 2)  # for each part of a gradient: times x, and as it is
+        self.across[0, 0, :, 0] = self.across[1, 0, :, 1] = x
+        self.across[0, 1, :, 0] = self.across[1, 1, :, 1] = 1
+        self.across = self.across.view(4, 2 * self.columns)
+        self.down = torch.stack([y, torch.ones_like(y)])
+
+    def affine(self, pull: Tensor) -> Tensor:
+        """The upper rows of matrices as they multiply the points.   pull: (B, 3, 3)   returns (2 B, 3)"""
+        return (pull[:, :2].to(self.plane.dtype) * self.factors).view(-1, 3)
+
+    def gather(self, along: Tensor) -> Tensor:
+        """The gradient of `affine` from that of the grid: sums over columns, then over rows.   along: (n, rows, columns, 2)"""
+        sums = (along.view(-1, 2 * self.columns) @ self.across.mT).view(-1, self.rows, 4)  # of gx x, gx, gy x, gy
+        moments = torch.matmul(self.down, sums).view(-1, 8)  # times y, and as they are
+        return moments[:, _ORDER].view(-1, 2, 3)
+
+
+_ORDER = [4, 1, 5, 6, 3, 7]  # x, y and 1 of either row
+
+
+def warp(x: Tensor, pull: Tensor, points: Points, sampling: int, padding: int) -> Tensor:
+    """Samples images at the points of their matrices.   x: (B, C, H, W)   pull: (B, 3, 3)   returns (B, C, rows, columns)
 
     Args:
         x: images of any floating type; they are sampled in that of `points`, and come back as they came.
         pull: one matrix an image.
-        points: the linear map from the six upper entries of a matrix to a sampling grid, (6, rows * columns * 2).
-        window: rows and columns of the output.
+        points: of the output.
         sampling, padding: as torch's sampler numbers them.
     """
-    return _Warp.apply(x, pull, points, window, (sampling, padding, False))  # type: ignore[no-untyped-call]
+    return _Warp.apply(x, pull, points, (sampling, padding, False))  # type: ignore[no-untyped-call]
 
 
 class _Warp(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, pull: Tensor, points: Tensor, window: tuple[int, int], modes: tuple[int, int, bool]
-    ) -> Tensor:
-        batch = _Batch(x, pull, points, window)
+    def forward(ctx: Any, x: Tensor, pull: Tensor, points: Points, modes: tuple[int, int, bool]) -> Tensor:
+        batch = _Batch(x, pull, points)
         if batch.whole:
             grid = batch.grid(slice(0, len(x)))
             out = torch.grid_sampler_2d(x, grid, *modes)
         else:
-            grid, out = None, x.new_empty(*x.shape[:2], *window)
+            grid, out = None, x.new_empty(*x.shape[:2], points.rows, points.columns)
             for rows in batch.pieces():
                 out[rows] = torch.grid_sampler_2d(batch.images(rows), batch.grid(rows), *modes)
-        ctx.save_for_backward(x, pull, points, grid)
-        ctx.window, ctx.modes = window, modes
+        ctx.save_for_backward(x, pull, grid)
+        ctx.points, ctx.modes = points, modes
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        x, pull, points, grid = ctx.saved_tensors
+        (x, pull, grid), points = ctx.saved_tensors, ctx.points
         needed = list(ctx.needs_input_grad[:2])
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
-            batch = _Batch(x, pull, points, ctx.window)
             if grid is not None:
-                along = gradient.contiguous()
-                on_x, on_grid = torch.ops.aten.grid_sampler_2d_backward(along, x, grid, *ctx.modes, needed)
-                on_affine = on_grid.view(len(x), points.shape[1]) @ points.mT if needed[1] else None
+                found = torch.ops.aten.grid_sampler_2d_backward(gradient.contiguous(), x, grid, *ctx.modes, needed)
+                on_x, on_affine = found[0] if needed[0] else None, points.gather(found[1]) if needed[1] else None
             else:
-                on_x, on_affine = batch.differentiate(gradient, ctx.modes, needed)
+                on_x, on_affine = _Batch(x, pull, points).differentiate(gradient, ctx.modes, needed)
             on_pull = None
             if on_affine is not None:
                 on_pull = torch.zeros_like(pull)
-                on_pull[:, :2] = on_affine.view(-1, 2, 3)
-        on_x = on_x if needed[0] else None
+                on_pull[:, :2] = on_affine * points.factors
         if torch.is_grad_enabled():
             on_x, on_pull = (None if part is None else _once(part, gradient, x, pull) for part in (on_x, on_pull))
-        return on_x, on_pull, None, None, None
+        return on_x, on_pull, None, None
 
 
 class _Batch:
     """Which images are worked on together; their copies and grids are made in the same memory again and again."""
 
-    def __init__(self, x: Tensor, pull: Tensor, points: Tensor, window: tuple[int, int]) -> None:
-        self.x, self.points, self.window = x, points, window
-        self.affine = pull[:, :2].reshape(-1, 6).to(points.dtype)
-        image = points.element_size() * x.shape[1] * max(x.shape[2] * x.shape[3], window[0] * window[1])
-        self.whole = len(x) * image <= SMALL and x.dtype == points.dtype and x.is_contiguous()
+    def __init__(self, x: Tensor, pull: Tensor, points: Points) -> None:
+        self.x, self.points, self.affine = x, points, points.affine(pull)
+        self.like = points.plane
+        image = self.like.element_size() * x.shape[1] * max(x.shape[2] * x.shape[3], points.rows * points.columns)
+        self.whole = len(x) * image <= SMALL and x.dtype == self.like.dtype and x.is_contiguous()
         self.size = len(x) if self.whole else min(len(x), torch.get_num_threads() * max(1, PIECE // image))
         self._images: Tensor | None = None
         self._grids: Tensor | None = None
@@ -85,26 +111,28 @@ class _Batch:
 
     def images(self, rows: slice) -> Tensor:
         if self._images is None:
-            self._images = self.points.new_empty(self.size, *self.x.shape[1:])
+            self._images = self.like.new_empty(self.size, *self.x.shape[1:])
         return self._images[: rows.stop - rows.start].copy_(self.x[rows])
 
     def grid(self, rows: slice) -> Tensor:
         count = rows.stop - rows.start
         if self._grids is None:
-            self._grids = self.points.new_empty(self.size, self.points.shape[1])
-        return torch.mm(self.affine[rows], self.points, out=self._grids[:count]).view(count, *self.window, 2)
+            self._grids = self.like.new_empty(2 * self.size, self.like.shape[1])
+        affine = self.affine[2 * rows.start : 2 * rows.stop]
+        grid = torch.mm(affine, self.like, out=self._grids[: 2 * count])
+        return grid.view(count, 2, self.points.rows, self.points.columns).permute(0, 2, 3, 1)
 
     def differentiate(self, gradient: Tensor, modes: tuple[int, int, bool], needed: list[bool]) -> tuple[Tensor | None, ...]:
-        """The gradients of the images and of the six entries of their matrices, where they are needed."""
+        """The gradients of the images and of their matrices' upper rows, where they are needed."""
         on_x = torch.empty_like(self.x, memory_format=torch.contiguous_format) if needed[0] else None
-        on_affine = torch.empty_like(self.affine) if needed[1] else None
+        on_affine = self.like.new_empty(len(self.x), 2, 3) if needed[1] else None
         for rows in self.pieces():
-            along = gradient[rows].to(self.points.dtype).contiguous()
+            along = gradient[rows].to(self.like.dtype).contiguous()
             found = torch.ops.aten.grid_sampler_2d_backward(along, self.images(rows), self.grid(rows), *modes, needed)
             if on_x is not None:
                 on_x[rows] = found[0]
             if on_affine is not None:
-                torch.mm(found[1].view(len(along), -1), self.points.mT, out=on_affine[rows])
+                on_affine[rows] = self.points.gather(found[1])
         return on_x, on_affine
 
 
