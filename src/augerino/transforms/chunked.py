@@ -33,6 +33,7 @@ class Points:
         self.across[0, 1, :, 0] = self.across[1, 1, :, 1] = 1
         self.across = self.across.view(4, 2 * self.columns)
         self.down = torch.stack([y, torch.ones_like(y)])
+        self.order = torch.tensor([4, 1, 5, 6, 3, 7], device=plane.device)  # times x, times y and as it is, of either part
 
     def affine(self, pull: Tensor) -> Tensor:
         """The upper rows of matrices as they multiply the points.   pull: (B, 3, 3)   returns (2 B, 3)"""
@@ -42,10 +43,7 @@ class Points:
         """The gradient of `affine` from that of the grid: sums over columns, then over rows.   along: (n, rows, columns, 2)"""
         sums = (along.view(-1, 2 * self.columns) @ self.across.mT).view(-1, self.rows, 4)  # of gx x, gx, gy x, gy
         moments = torch.matmul(self.down, sums).view(-1, 8)  # times y, and as they are
-        return moments[:, _ORDER].view(-1, 2, 3)
-
-
-_ORDER = [4, 1, 5, 6, 3, 7]  # x, y and 1 of either row
+        return moments.index_select(1, self.order).view(-1, 2, 3)
 
 
 def warp(x: Tensor, pull: Tensor, points: Points, sampling: int, padding: int) -> Tensor:
