@@ -15,7 +15,9 @@ from torch import nn
 
 import augerino as ag
 from augerino import checkpoint as checkpoints
+from augerino.data.sprites import sprites
 from augerino.nets.points import SmallPointNet
+from augerino.nets.small import SmallCNN
 from augerino.training import choose_precision, cosine_schedule
 from tests import training_script
 
@@ -106,6 +108,33 @@ class TestThetaEvery:
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
         with pytest.raises(ag.InputError, match="use method='gradient', or leave theta_every out"):
             ag.Recipe(theta_every=4)
+
+
+def test_the_mean_gradient_of_theta_in_bf16_is_that_of_float32_within_two_percent():
+    """Where it is well above its noise: turned much too far, a network that has learned something wants to be turned less."""
+    torch.manual_seed(0)
+    data = sprites(256)
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
+    model = ag.InvariantModel(SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob)
+    optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
+
+    def mean_gradient(steps, half, update):
+        augmentation.zero_grad()
+        for i in range(steps):  # the same draws either way, so that what differs is the arithmetic
+            torch.manual_seed(i)
+            items = torch.randint(len(data.y), (64,))
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                loss = F.nll_loss(model(data.x[items]), data.y[items])
+            optimizer.zero_grad()
+            loss.backward()
+            if update:
+                optimizer.step()
+        return augmentation.distribution.raw_bound.grad.clone() / steps
+
+    mean_gradient(25, half=False, update=True)
+    full, half = (mean_gradient(25, half=half, update=False) for half in (False, True))
+    assert full > 0.1
+    assert (half - full).abs() < 0.02 * full
 
 
 class TestGroups:

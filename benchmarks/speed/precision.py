@@ -43,10 +43,10 @@ def step(name: str, *, bf16: bool = False, channels_last: bool = False, compiled
 
 
 def gradient_errors(batches: int = 60) -> dict[str, float]:
-    """How far the gradient of theta in bf16 is from float32's, in a batch (median) and in the mean over batches."""
+    """How far the gradient of theta in bf16 is from float32's, in a batch (median) and in the mean, where bounds are too wide."""
     torch.manual_seed(0)
     data = sprites(512)
-    augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.5, 0.2]))
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
     model = ag.InvariantModel(SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob)
     optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
     rows = []

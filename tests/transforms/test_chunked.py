@@ -12,7 +12,7 @@ from augerino.transforms import chunked, functional
 
 @pytest.fixture(params=["whole", "pieces"])
 def size(request, monkeypatch):
-    """Small batches are sampled at once, large ones in pieces: these are small, so pieces are made smaller still."""
+    """Small images are sampled at once, large ones in pieces: these are small, so pieces are made smaller still."""
     if request.param == "pieces":
         monkeypatch.setattr(chunked, "SMALL", 0)
         monkeypatch.setattr(chunked, "PIECE", 3000)

@@ -1,8 +1,8 @@
 """The warp of images on a CPU, a few images at a time, with a gradient that goes straight to their matrices.
 
 Three things make it fast. The sampler reads its input in the order of the output, which a rotation scatters over the memory:
-images that are first copied in order, which a processor foresees, are then read from its cache. Coordinates live for one piece
-of a large batch only and never leave the cache either; the backward pass makes them again, which is one small product.
+images that are first copied in order, which a processor foresees, are then read from its cache. Their coordinates live for
+one piece of the batch only and never leave the cache either; the backward pass makes them again, which is one small product.
 And whoever needs the gradient of the matrices alone pays for no gradient of the images.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SMALL = 2_500_000  # bytes of images, below which a batch is in the cache anyway
-PIECE = 800_000  # bytes of images that a thread works on at a time
+SMALL = 64_000  # bytes of an image that is in the cache anyway while it is sampled: such batches are done at once
+PIECE = 1_200_000  # bytes of larger images that a thread works on at a time
 
 
 class Points:
@@ -99,8 +99,8 @@ class _Batch:
         self.x, self.points, self.affine = x, points, points.affine(pull)
         self.like = points.plane
         image = self.like.element_size() * x.shape[1] * max(x.shape[2] * x.shape[3], points.rows * points.columns)
-        self.whole = len(x) * image <= SMALL and x.dtype == self.like.dtype and x.is_contiguous()
-        self.size = len(x) if self.whole else min(len(x), torch.get_num_threads() * max(1, PIECE // image))
+        self.whole = image <= SMALL and x.dtype == self.like.dtype and x.is_contiguous()
+        self.size = len(x) if self.whole else min(max(len(x), 1), torch.get_num_threads() * max(1, PIECE // image))
         self._images: Tensor | None = None
         self._grids: Tensor | None = None
 
