@@ -417,6 +417,16 @@ class _WithGenerator:
 
 
 class TestPrecision:
+    @pytest.mark.parametrize(("precision", "laid_out"), [("auto", True), ("bf16", True), ("float32", False)])
+    def test_auto_lays_images_out_as_a_processor_likes_them(self, precision, laid_out):
+        augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.2]))
+        model = ag.InvariantModel(nn.Sequential(nn.Conv2d(2, 4, 3), nn.Flatten(), nn.Linear(144, 3)), augmentation)
+        optimizer = torch.optim.SGD(ag.param_groups(model), lr=0.01)
+        batches = [(torch.rand(4, 2, 8, 8), torch.arange(4) % 3)]
+        ag.fit(model, ag.Objective(F.cross_entropy, augmentation), batches, optimizer, epochs=1, precision=precision)
+        weight = model.net[0].weight  # one of a single channel would be laid out either way
+        assert weight.is_contiguous(memory_format=torch.channels_last) == laid_out
+
     def test_bf16_trains_and_keeps_theta_in_float32(self):
         model, objective, loader, optimizer, _ = training_script.build("batches")
         history = ag.fit(model, objective, loader, optimizer, epochs=8, precision="bf16")

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino.data import open_source, streams
-from augerino.data.arrays import Batches
+from augerino.data.arrays import Batches, CheckedBatches
 from augerino.data.streams import StreamLoader
 from augerino.nets.small import SmallCNN
 from benchmarks.speed.timing import spread
@@ -51,9 +51,9 @@ def measure(images: int = 4000, side: int = 32) -> dict:
             streams.MEMORY = kept
         x, y = (torch.stack(part) for part in zip(*(source.train[i] for i in range(len(source.train))), strict=True))
         loaders = {
-            "memory": Batches(x, y, 128, shuffle=True),
-            "PNG folder": StreamLoader(source.train, 128, shuffle=True),
-            "PNG folder, 2 workers": StreamLoader(source.train, 128, shuffle=True, num_workers=2),
+            "memory": CheckedBatches(Batches(x, y, 128, shuffle=True), labels=y),
+            "PNG folder": CheckedBatches(StreamLoader(source.train, 128, shuffle=True)),
+            "PNG folder, 2 workers": CheckedBatches(StreamLoader(source.train, 128, shuffle=True, num_workers=2)),
         }
         found: dict[str, list[float]] = {f"{what}, {name}": [] for name in loaders for what in ("training", "reading")}
         for _ in range(ROUNDS):

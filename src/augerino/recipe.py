@@ -60,7 +60,7 @@ class Recipe:
     device: str = "cpu"
     """where to compute: cpu, cuda, ..."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """bf16 trains faster where the hardware has it; auto finds out"""
+    """bf16 trains faster where the hardware has it; auto finds out, and lays images out as suits the processor"""
 
     def __post_init__(self) -> None:
         for name in ("transforms", "coordinates"):
