@@ -14,15 +14,15 @@ def shown(spread: dict[str, float], digits: int = 2) -> str:
     return f"{spread['median']:.{digits}f} ({spread['low']:.{digits}f}–{spread['high']:.{digits}f})"
 
 
-def tables(folder: Path) -> str:
-    """All tables whose measurements are in the folder."""
+def tables(folder: Path, pictures: str = "") -> str:
+    """All tables whose measurements are in the folder; pictures are looked for under a prefix."""
     makers = {"layer": _layer, "step": _step, "precision": _precision, "data": _data, "growth": _growth}
     parts = []
     for name, maker in makers.items():
         if (folder / f"{name}.json").exists():
             saved = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
             parts.append("\n".join([*maker(saved["found"]), "", _machine(saved["machine"])]))
-    return "\n\n".join(parts)
+    return "\n\n".join(parts).replace("(growth.png)", f"({pictures}growth.png)").replace("(layer.png)", f"({pictures}layer.png)")
 
 
 def _machine(machine: dict) -> str:
@@ -48,6 +48,8 @@ def _layer(rows: list[dict]) -> list[str]:
         *table(["images", "threads", "", "augerino", *peers], body),
         "",
         f"Largest difference from the obvious one: {worst[0]:.1g} in an output, {worst[1]:.1g} of its size in theta's gradient.",
+        "",
+        "![Times of other layers over ours](layer.png)",
     ]
 
 
@@ -107,7 +109,7 @@ def _growth(found: dict) -> list[str]:
         "",
         *table(["with", "time", "memory"], body),
         "",
-        "![Growth of time and memory](results/speed/growth.png)",
+        "![Growth of time and memory](growth.png)",
     ]
 
 
