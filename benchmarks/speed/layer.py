@@ -107,16 +107,19 @@ def layers() -> dict[str, Layer]:
     return found
 
 
-def agree(x: Tensor) -> dict[str, float]:
-    """The largest differences of ours, and of its gradient relative to its size, from the obvious layer."""
+def errors(x: Tensor) -> dict[str, float]:
+    """How far ours and the obvious layer are from the obvious one in float64: outputs, and theta's gradient over its size."""
     noise, found = torch.rand(len(x), 6) * 2 - 1, []
-    for layer in (ours, obvious):
-        bound = torch.full((6,), BOUND, requires_grad=True)
-        y = layer(x, noise, bound)
-        found.append((y.detach(), torch.autograd.grad(y, bound, x.flip(0))[0]))
-    (y, slope), (expected, expected_slope) = found
-    difference = float((slope - expected_slope).abs().max() / expected_slope.abs().max())
-    return {"output": float((y - expected).abs().max()), "gradient": difference}
+    for layer, dtype in ((ours, torch.float32), (obvious, torch.float32), (obvious, torch.float64)):
+        bound = torch.full((6,), BOUND, dtype=dtype, requires_grad=True)
+        y = layer(x.to(dtype), noise.to(dtype), bound)
+        found.append((y.detach(), torch.autograd.grad(y, bound, x.flip(0).to(dtype))[0]))
+    (*both, (truth, slope)) = found
+    return {
+        f"{what} of {name}": float((value - true).abs().max() / size)
+        for name, values in zip(("ours", "the obvious one"), both, strict=True)
+        for what, value, true, size in (("output", values[0], truth, 1.0), ("gradient", values[1], slope, slope.abs().max()))
+    }
 
 
 def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
@@ -142,7 +145,7 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
                 ways = {name: (lambda run=run, layer=layer: run(layer)) for name, layer in chosen.items()}
                 found = compare(interleave(ways, seconds), to="augerino")
                 row = {"threads": count, "size": "×".join(map(str, size)), "direction": direction, "ways": found}
-                rows.append({**row, "differences": agree(x)})
+                rows.append({**row, "errors": errors(x)})
                 print(f"  {row['size']}, {count} thread(s), {direction}: {_shown(found)}", flush=True)
     return rows
 

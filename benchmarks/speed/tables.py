@@ -42,12 +42,16 @@ def _layer(rows: list[dict]) -> list[str]:
         + [shown(row["ways"][peer]["ratio"]) if peer in row["ways"] else "" for peer in peers]
         for row in rows
     ]
-    worst = max(row["differences"]["output"] for row in rows), max(row["differences"]["gradient"] for row in rows)
+    worst = {name: f"{max(row['errors'][name] for row in rows):.1g}" for name in rows[0]["errors"]}
+    error = " and ".join(
+        f"{worst[f'output of {name}']} ({worst[f'gradient of {name}']} of its size in theta's gradient) for {name}"
+        for name in ("ours", "the obvious one")
+    )
     return [
         *lines,
         *table(["images", "threads", "", "augerino", *peers], body),
         "",
-        f"Largest difference from the obvious one: {worst[0]:.1g} in an output, {worst[1]:.1g} of its size in theta's gradient.",
+        f"Largest errors against float64, on images of noise: {error}.",
         "",
         "![Times of other layers over ours](layer.png)",
     ]
