@@ -8,6 +8,8 @@ import math
 import statistics
 from pathlib import Path
 
+from benchmarks.speed.tables import tables
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 PAGE = ROOT / "docs" / "results.md"
@@ -110,9 +112,16 @@ def experiment_section(folder: Path) -> str:
     return "\n".join(lines)
 
 
+def speed_section() -> list[str]:
+    """How fast it is, where that was measured."""
+    found = tables(RESULTS / "speed", "results/speed/")
+    return [f"## Speed: `python -m benchmarks.speed`\n\n[What is compared, and why](speed.md).\n\n{found}"] if found else []
+
+
 def page() -> str:
     """The whole page."""
     sections = [INTRODUCTION.strip(), sprites_section(), own_data_section()]
+    sections += speed_section()
     sections += [experiment_section(path.parent) for path in sorted(RESULTS.glob("*/result.json"))]
     return "\n\n".join(sections) + "\n"
 

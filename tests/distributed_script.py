@@ -55,6 +55,15 @@ def gradients(maps):
     return {name: p.grad for name, p in model.named_parameters()}, record.loss, record.total
 
 
+def rested():
+    """Two steps, theta with a gradient in the first alone; where they lead."""
+    model = Fixed(maps=False)
+    objective = ag.Objective(F.nll_loss, model.model.augmentation, weight=0.1)
+    batches = Batches(*fixed_batch(False, items=14), 7, shuffle=False, shared=True)
+    ag.fit(model, objective, batches, torch.optim.SGD(ag.param_groups(model), lr=0.3), epochs=1, theta_every=2)
+    return model.state_dict()
+
+
 def learned(method, **options):
     data = sprites(96, seed=0)
     found = ag.learn(
@@ -142,6 +151,7 @@ def main(folder):
     rank = distributed.rank()
     found = {
         "gradients": {maps: gradients(maps) for maps in (False, True)},
+        "rested": rested(),
         "learned": {method: learned(method) for method in ("probe", "gradient")},
         "passes": passes(),
         "whole": looped(folder / "whole.safetensors"),

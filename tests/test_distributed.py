@@ -79,6 +79,13 @@ def test_gradients_are_those_of_the_joined_batch(found, maps):
             torch.testing.assert_close(shared[name], gradient, atol=1e-6, rtol=0)
 
 
+def test_bounds_may_rest_between_steps(found):
+    alone = script.rested()
+    for result in found[0]:
+        for name, value in alone.items():
+            torch.testing.assert_close(result["rested"][name], value, atol=1e-6, rtol=0)
+
+
 @pytest.mark.parametrize("method", ["probe", "gradient"])
 def test_both_end_with_the_same_bits(found, method):
     (bounds, state, losses), (other_bounds, other_state, other_losses) = (result["learned"][method] for result in found[0])

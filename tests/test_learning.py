@@ -187,3 +187,12 @@ def test_a_network_of_timm_learns_behind_the_augmentation(name):
     learned = ag.learn(name, (x, sprites(72).y), coordinates="rotate", epochs=1, batch_size=28, lr=1e-3, method="probe")
     assert learned.asked == 16 and learned.model(x[:2]).shape == (2, 4)
     assert "timm" in type(learned.model.net).__module__
+
+
+def test_tensors_in_memory_are_not_sent_through_worker_processes(monkeypatch):
+    from torch.utils.data import dataloader
+
+    started = []
+    monkeypatch.setattr(dataloader, "_MultiProcessingDataLoaderIter", started.append)
+    ag.learn(None, (torch.rand(96, 1, 8, 8), torch.arange(96) % 2), epochs=1, workers=2)
+    assert not started

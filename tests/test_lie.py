@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augerino import lie
+from augerino.lie import table2d
+from augerino.lie.closed2d import closed_form
 
 GENERATORS = torch.tensor(list(lie.AFFINE2D.values()), dtype=torch.float64)
 NAMES = list(lie.AFFINE2D)
@@ -47,10 +49,11 @@ def by_squaring(algebra: torch.Tensor) -> torch.Tensor:
 
 @given(coordinates)
 @settings(max_examples=300, deadline=None)
-def test_closed_form_is_the_exponential(values):
+def test_both_ways_are_the_exponential(values):
     algebra = lie.combine(torch.tensor([values], dtype=torch.float64), GENERATORS)
     expected = by_squaring(algebra)
-    assert (lie.exp_affine2d(algebra) - expected).abs().max() <= 1e-12 * expected.abs().max()
+    for exp in (lie.exp_affine2d, closed_form):
+        assert (exp(algebra) - expected).abs().max() <= 1e-12 * expected.abs().max()
     # torch's own matrix_exp is good to 1e-10 only at small norms, where it cuts its series short
     assert (torch.linalg.matrix_exp(algebra) - expected).abs().max() <= 1e-9 * expected.abs().max()
 
@@ -102,8 +105,65 @@ DEGENERATE = {
 @pytest.mark.parametrize("values", DEGENERATE.values(), ids=DEGENERATE.keys())
 def test_gradients_are_right_in_degenerate_cases(values):
     t = torch.tensor([values], dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(element, (t,))
+    for way in (element, lambda t: closed_form(lie.combine(t, GENERATORS))):
+        assert torch.autograd.gradcheck(way, (t,))
     assert (element(t) - torch.linalg.matrix_exp(lie.combine(t, GENERATORS))).abs().max() < 1e-12
+
+
+class TestTable:
+    """The table of coefficients: taken where it reaches, and then the closed form to the last bits."""
+
+    @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 3e-6), (torch.float64, 1e-13)])
+    @pytest.mark.parametrize("size", [0.0, 1e-9, 1e-3, 0.3, 1.0])
+    def test_it_agrees_with_the_closed_form(self, size, dtype, tolerance):
+        t = ((torch.rand(50, 6, dtype=torch.float64) * 2 - 1) * size).to(dtype)
+        t[:, NAMES.index("rotate")] *= 3
+        probe, found = torch.rand(50, 3, 3, dtype=dtype), []
+        for exp in (lambda t: lie.element_affine2d(t, GENERATORS), lambda t: closed_form(lie.combine(t, GENERATORS))):
+            moving = t.clone().requires_grad_()
+            matrix = exp(moving)
+            found.append((matrix, *torch.autograd.grad(matrix, moving, probe)))
+        for ours, expected in zip(*found, strict=True):
+            assert ours.dtype == dtype
+            assert (ours - expected).abs().max() <= tolerance * expected.abs().max().clamp_min(1)
+
+    def test_it_is_taken_where_it_reaches_and_not_beyond(self):
+        turn = torch.zeros(1, 6)
+        turn[0, NAMES.index("rotate")] = 1.0
+        for angle, taken in ((3.2, True), (6.2, True), (30.0, False), (float("nan"), False), (float("inf"), False)):
+            assert (table2d._Algebra(turn * angle, GENERATORS, None).terms is not None) == taken
+
+    def test_scales_multiply_the_generators(self):
+        t, scales = torch.rand(3, 6, dtype=torch.float64), [0.5, 2.0, 1.0, 1.0, 1.0, 1.0]
+        assert torch.allclose(lie.element_affine2d(t, GENERATORS, scales), element(t * torch.tensor(scales)), atol=1e-14)
+
+    def test_second_derivatives_are_right(self):
+        t = torch.rand(2, 6, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradgradcheck(element, (t,))
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch's own, as it loads what jvp needs
+    def test_function_transforms_and_tangents_see_the_same_numbers(self):
+        t, direction = torch.rand(2, 3, 6, dtype=torch.float64)
+        expected = element(t)
+        assert torch.allclose(torch.func.vmap(lambda row: element(row[None])[0])(t), expected)
+        _, slope = torch.func.jvp(element, (t,), (direction,))
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.unpack_dual(element(torch.autograd.forward_ad.make_dual(t, direction)))
+        numeric = (element(t + 1e-6 * direction) - element(t - 1e-6 * direction)) / 2e-6
+        for found in (slope, dual.tangent):
+            assert torch.allclose(found, numeric, atol=1e-6)
+
+    def test_no_matrices_are_no_matrices(self):
+        assert lie.exp_affine2d(torch.zeros(0, 3, 3)).shape == (0, 3, 3)
+        assert lie.exp_affine2d(torch.zeros(2, 4, 3, 3)).shape == (2, 4, 3, 3)
+
+    def test_what_it_keeps_serves_inside_and_outside_inference_mode(self):
+        table2d._table.cache_clear()
+        with torch.inference_mode():
+            element(torch.rand(2, 6, dtype=torch.float64))
+        t = torch.rand(2, 6, dtype=torch.float64, requires_grad=True)
+        element(t).sum().backward()
+        assert t.grad is not None
 
 
 def test_a_rotation_is_a_rotation():

@@ -99,3 +99,26 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
         again = learn(path, resume=True)
         assert again.bounds == straight.bounds
         assert all(torch.equal(a, b) for a, b in zip(again.model.parameters(), straight.model.parameters(), strict=True))
+
+
+def test_a_probe_builds_no_graph_for_the_bounds():
+    """Bounds that are asked for are not differentiated: nothing that the network sees has a gradient."""
+    seen = []
+
+    class Watched(SmallCNN):
+        def forward(self, x):
+            seen.append(x.requires_grad)
+            return super().forward(x)
+
+    x, y = data()
+    ag.learn(Watched(1, 2, 2), (x, y), batch_size=20, epochs=1)
+    assert seen and not any(seen)
+
+
+def test_rarer_gradients_of_the_bounds_take_longer_steps():
+    x, y = data()
+    rates = [
+        method_for(Batches(x, y, 20), y, method="gradient", theta_every=every).optimizer.param_groups[-1]["initial_lr"]
+        for every in (1, 4)
+    ]
+    assert rates[1] == 4 * rates[0]

@@ -167,6 +167,23 @@ class TestGraphs:
                 assert torch.allclose(compiled(x), expected, atol=1e-6)
         torch.compiler.reset()
 
+    def test_a_training_step_compiles_whole_and_has_the_same_gradients(self):
+        model = ag.InvariantModel(classifier(), rotation(0.5), average=ag.mean_log_prob)
+        objective, y = ag.Objective(nn.functional.nll_loss, model.augmentation), torch.zeros(len(X), dtype=torch.long)
+
+        def total(x, y):
+            return objective(model(x), y).total
+
+        gradients = []
+        for step in (total, torch.compile(total, backend="aot_eager", fullgraph=True)):
+            model.zero_grad()
+            torch.manual_seed(0)
+            step(X, y).backward()
+            gradients.append([parameter.grad.clone() for parameter in model.parameters()])
+        for ours, expected in zip(*gradients, strict=True):
+            assert torch.allclose(ours, expected, atol=1e-5)
+        torch.compiler.reset()
+
     @EACH
     def test_export(self, which):
         model = self.models()[which]

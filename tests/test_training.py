@@ -1,6 +1,7 @@
 """The loop, its groups and records, resuming to the bit, and stopping before harm is done."""
 
 import dataclasses
+import itertools
 import math
 import signal
 import subprocess
@@ -14,7 +15,9 @@ from torch import nn
 
 import augerino as ag
 from augerino import checkpoint as checkpoints
+from augerino.data.sprites import sprites
 from augerino.nets.points import SmallPointNet
+from augerino.nets.small import SmallCNN
 from augerino.training import choose_precision, cosine_schedule
 from tests import training_script
 
@@ -34,6 +37,104 @@ def same(a, b) -> bool:
 
 def timeless(history) -> list:
     return [dataclasses.replace(record, seconds=0) for record in history.epochs]
+
+
+class TestThetaEvery:
+    """The bounds have a gradient in every so-manieth step; in between nothing is differentiated for their sake."""
+
+    def run(self, theta_every, epochs=2, **changes):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        seen = []
+
+        class Watched(type(model.net)):
+            def forward(self, x):
+                if self.training:
+                    seen.append(x.requires_grad)
+                return super().forward(x)
+
+        model.net.__class__ = Watched
+        bounds, gradients = [], []
+
+        def note(epoch, step, loss):
+            theta = model.augmentation.distribution.raw_bound
+            bounds.append(theta.detach().clone())
+            gradients.append(theta.grad is not None)
+            assert theta.requires_grad
+
+        ag.fit(model, objective, loader, optimizer, epochs=epochs, theta_every=theta_every, on_step=note, **changes)
+        return model, seen, gradients, bounds
+
+    def test_in_between_the_bounds_have_no_gradient_and_stay(self):
+        _, seen, gradients, bounds = self.run(3)
+        steps = len(seen) // 2
+        assert steps > 3
+        expected = [step % 3 == 0 for step in range(steps)] * 2
+        assert seen == expected and gradients == expected
+        moved = [not torch.equal(a, b) for a, b in itertools.pairwise(bounds)]
+        assert moved == expected[1:]
+
+    def test_the_weights_are_trained_as_ever(self):
+        """With bounds that may not move at all, whether their gradient is formed changes nothing for the weights."""
+        found = []
+        for theta_every in (1, 4):
+            model, objective, loader, optimizer = training_script.build()[:4]
+            optimizer.param_groups[-1]["lr"] = 0.0
+            ag.fit(model, objective, loader, optimizer, epochs=2, theta_every=theta_every)
+            found.append(model.state_dict())
+        assert all(torch.allclose(value, found[1][name], atol=1e-6) for name, value in found[0].items())
+
+    def test_bounds_still_have_a_gradient_after_an_error(self):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        calls = []
+
+        class Fails(type(model.net)):
+            def forward(self, x):
+                calls.append(None)
+                if len(calls) == 2:
+                    raise KeyboardInterrupt
+                return super().forward(x)
+
+        model.net.__class__ = Fails
+        with pytest.raises(KeyboardInterrupt):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
+        assert model.augmentation.distribution.raw_bound.requires_grad
+
+    def test_wrong_counts_are_told(self):
+        model, objective, loader, optimizer = training_script.build()[:4]
+        with pytest.raises(ag.InputError, match="theta_every must be at least 1, but got 0"):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=0)
+        model.net.requires_grad_(False)
+        with pytest.raises(ag.InputError, match="weights, but there are none to train"):
+            ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
+        with pytest.raises(ag.InputError, match="use method='gradient', or leave theta_every out"):
+            ag.Recipe(theta_every=4)
+
+
+def test_the_mean_gradient_of_theta_in_bf16_is_that_of_float32_within_two_percent():
+    """Where it is well above its noise: turned much too far, a network that has learned something wants to be turned less."""
+    torch.manual_seed(0)
+    data = sprites(256)
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
+    model = ag.InvariantModel(SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob)
+    optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
+
+    def mean_gradient(steps, half, update):
+        augmentation.zero_grad()
+        for i in range(steps):  # the same draws either way, so that what differs is the arithmetic
+            torch.manual_seed(i)
+            items = torch.randint(len(data.y), (64,))
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
+                loss = F.nll_loss(model(data.x[items]), data.y[items])
+            optimizer.zero_grad()
+            loss.backward()
+            if update:
+                optimizer.step()
+        return augmentation.distribution.raw_bound.grad.clone() / steps
+
+    mean_gradient(25, half=False, update=True)
+    full, half = (mean_gradient(25, half=half, update=False) for half in (False, True))
+    assert full > 0.1
+    assert (half - full).abs() < 0.02 * full
 
 
 class TestGroups:
@@ -356,6 +457,16 @@ class _WithGenerator:
 
 
 class TestPrecision:
+    @pytest.mark.parametrize(("precision", "laid_out"), [("auto", True), ("bf16", True), ("float32", False)])
+    def test_auto_lays_images_out_as_a_processor_likes_them(self, precision, laid_out):
+        augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.2]))
+        model = ag.InvariantModel(nn.Sequential(nn.Conv2d(2, 4, 3), nn.Flatten(), nn.Linear(144, 3)), augmentation)
+        optimizer = torch.optim.SGD(ag.param_groups(model), lr=0.01)
+        batches = [(torch.rand(4, 2, 8, 8), torch.arange(4) % 3)]
+        ag.fit(model, ag.Objective(F.cross_entropy, augmentation), batches, optimizer, epochs=1, precision=precision)
+        weight = model.net[0].weight  # one of a single channel would be laid out either way
+        assert weight.is_contiguous(memory_format=torch.channels_last) == laid_out
+
     def test_bf16_trains_and_keeps_theta_in_float32(self):
         model, objective, loader, optimizer, _ = training_script.build("batches")
         history = ag.fit(model, objective, loader, optimizer, epochs=8, precision="bf16")

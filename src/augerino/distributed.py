@@ -6,7 +6,7 @@ through PyTorch's process group: gloo between CPUs, nccl between GPUs.
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -121,23 +121,28 @@ def copy_from_first(*tensors: Tensor) -> None:
                 dist.broadcast(tensor.view(torch.uint8) if tensor.dtype == torch.bool else tensor, 0)  # gloo knows no bools
 
 
-def parallel(model: nn.Module) -> nn.Module:
+def parallel(model: nn.Module, *, resting: bool = False) -> nn.Module:
     """The model as its training calls it: its gradients, of weights and theta together, become the mean over all processes.
 
     Weights and buffers are the first process's. Batch norms normalise each process's share of a batch by itself, and their
-    running statistics are those of the first: `nn.SyncBatchNorm`, which PyTorch has for GPUs, does otherwise.
+    running statistics are those of the first: `nn.SyncBatchNorm`, which PyTorch has for GPUs, does otherwise. With `resting`,
+    some weights may have no gradient in some steps, the same in all processes.
     """
     if world() == 1 or not any(parameter.requires_grad for parameter in model.parameters()):
         return model
-    return nn.parallel.DistributedDataParallel(model)
+    return nn.parallel.DistributedDataParallel(model, find_unused_parameters=resting)
 
 
-def check_gradients(model: nn.Module) -> None:
-    """Refuses, after a step's backward, a network with weights that had no part in it: the mean would wait for them for ever."""
+def check_gradients(model: nn.Module, resting: Sequence[nn.Parameter] = ()) -> None:
+    """Refuses, after a step's backward, a network with weights that had no part in it: the mean would wait for them for ever.
+
+    Those that rest in this step are known to have none.
+    """
     if world() == 1:
         return
+    known = {id(parameter) for parameter in resting}
     for name, parameter in model.named_parameters():
-        if parameter.requires_grad and parameter.grad is None:
+        if parameter.requires_grad and parameter.grad is None and id(parameter) not in known:
             raise InputError(
                 f"The weights '{name}' have no part in the network's output, which several processes need to train it: remove "
                 "them, or call requires_grad_(False) on them."

@@ -134,6 +134,7 @@ def learn(
         method = choose_method(model, loader, epochs, recipe)
         objective = Objective(loss, augmentation, regularizer, method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
+        options["theta_every"] = recipe.theta_every
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
         history = History()
         records = train(

@@ -75,7 +75,8 @@ def _count(loader: CheckedBatches, recipe: Recipe) -> tuple[int, int]:
 
 def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: Recipe) -> Method:
     start = _raw(model)
-    groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=recipe.augmentation_lr)
+    rate = recipe.augmentation_lr * recipe.theta_every  # fewer steps, each as much longer, come equally far
+    groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=rate)
     optimizer = torch.optim.Adam(groups, lr=recipe.lr)
     scheduler = cosine_schedule(optimizer, steps, wait=recipe.warm_up * steps)
 

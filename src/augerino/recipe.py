@@ -9,7 +9,7 @@ from augerino.errors import InputError
 
 FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
 
-_COUNTS = ("batch_size", "train_copies", "copies", "width")
+_COUNTS = ("batch_size", "train_copies", "copies", "width", "theta_every")
 _RATES = ("start", "lr", "augmentation_lr")
 _WEIGHTS = ("weight", "weight_decay")
 _SHARES = ("tolerance", "held_back")
@@ -43,6 +43,8 @@ class Recipe:
     """gradient: learning rate of the bounds"""
     warm_up: float = 0.1
     """gradient: share of the training during which the bounds wait for the network"""
+    theta_every: int = 1
+    """gradient: steps from one gradient of the bounds to the next; steps in between are as fast as without Augerino"""
     weight_decay: float = 1e-4
     """weight decay on the network; the bounds never have any"""
     train_copies: int = 1
@@ -58,7 +60,7 @@ class Recipe:
     device: str = "cpu"
     """where to compute: cpu, cuda, ..."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """bf16 trains faster where the hardware has it; auto finds out"""
+    """bf16 trains faster where the hardware has it; auto finds out, and lays images out as suits the processor"""
 
     def __post_init__(self) -> None:
         for name in ("transforms", "coordinates"):
@@ -93,6 +95,11 @@ class Recipe:
                 raise InputError(f"{name} is a share, between 0 and 1, but got {getattr(self, name)}.")
         if self.method not in ("auto", "probe", "gradient"):
             raise InputError(f"method is one of auto, probe, gradient, but got '{self.method}'.")
+        if self.theta_every > 1 and self.method != "gradient":
+            raise InputError(
+                f"theta_every={self.theta_every} leaves out gradients of the bounds, and probing takes none anyway: "
+                "use method='gradient', or leave theta_every out."
+            )
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(f"precision is one of auto, float32, bf16, but got '{self.precision}'.")
 

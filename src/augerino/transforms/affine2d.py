@@ -60,8 +60,13 @@ class Affine2d(LieTransform):
 
     def matrix(self, t: Tensor, size: Size = (1, 1)) -> Tensor:
         """The group elements in the isotropic frame of an image of (height, width).   t: (B, k)   returns (B, 3, 3)"""
+        return self._power(t, 1.0, size)
+
+    def _power(self, t: Tensor, times: float, size: Size) -> Tensor:
+        """The group elements at so many times t, in the isotropic frame of an image."""
         half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
-        return super().matrix(t * t.new_tensor([half.get(name, 1.0) for name in self.names]))
+        with torch.autocast(t.device.type, enabled=False):
+            return lie.element_affine2d(t, self.generators, [times * half.get(name, 1.0) for name in self.names])
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         return functional.in_pixels(self.matrix(t, size), size)
@@ -69,7 +74,7 @@ class Affine2d(LieTransform):
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
         t = t.double() if x.dtype == torch.float64 else t
-        return functional.warp(x, self.matrix(-t, (x.shape[-2], x.shape[-1])), self.padding)
+        return functional.warp(x, self._power(t, -1.0, (x.shape[-2], x.shape[-1])), self.padding)
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         size = (y.shape[-2], y.shape[-1])

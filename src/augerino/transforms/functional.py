@@ -1,5 +1,6 @@
 """The one warp of images and the one resampling of signals, as plain functions."""
 
+import functools
 from typing import Literal, get_args
 
 import torch
@@ -7,7 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augerino import lie
+from augerino.eager import eager
 from augerino.errors import InputError
+from augerino.transforms import chunked
 
 # Pixels are little squares and -1, +1 are the outer edges of the image: one unit is exactly half the image.
 ALIGN_CORNERS = False
@@ -16,6 +19,7 @@ Padding = Literal["zeros", "border", "reflection"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
 
 Sampling = Literal["bilinear", "nearest"]
+SAMPLINGS: tuple[str, ...] = get_args(Sampling)
 
 SignalPadding = Literal["zeros", "border", "circular"]
 SIGNAL_PADDINGS: tuple[str, ...] = get_args(SignalPadding)
@@ -73,26 +77,40 @@ def warp(
         )
     if pull.shape != (x.shape[0], 3, 3):
         raise InputError(f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), but got {tuple(pull.shape)}.")
+    height, width = x.shape[-2:]
+    window = (height, width) if size is None else size
+    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     with torch.autocast(x.device.type, enabled=False):
-        images = lie.at_least_float32(x)
-        batch, _, height, width = images.shape
-        affine = pull[:, :2].reshape(batch, 6).to(images.dtype)
-        window = (height, width) if size is None else size
-        grid = (affine @ _points(height, width, window, images)).view(batch, *window, 2)
-        out = F.grid_sample(images, grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
+        if eager(x, pull) and min(height, width, *window) > 0:
+            points = _kept_points(height, width, window, dtype)
+            return chunked.warp(x, pull, points, SAMPLINGS.index(sampling), PADDINGS.index(padding))
+        factors, plane = _points(height, width, window, dtype, x.device)
+        affine = pull[:, :2].to(dtype) * factors
+        grid = (affine.reshape(-1, 3) @ plane.flatten(1)).view(x.shape[0], 2, *window).permute(0, 2, 3, 1)
+        out = F.grid_sample(x.to(dtype), grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
     return out.to(x.dtype)
 
 
-def _points(height: int, width: int, window: tuple[int, int], like: Tensor) -> Tensor:
-    """The linear map from the six entries of a matrix to a sampling grid, (6, rows * columns * 2): one product warps a batch."""
+def _points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The homogeneous points of a window, (3, rows, columns), and factors (2, 3) for matrices that move them.
+
+    Points are in the coordinates of torch's sampler, where any image spans [-1, 1] both ways; the factors take a matrix in the
+    isotropic `frame` there. One product of matrices and points warps a batch.
+    """
     rows, columns = window
     half_x, half_y = frame(height, width)
-    u = (torch.arange(columns, dtype=like.dtype, device=like.device) * 2 + 1) / width - columns / width
-    v = (torch.arange(rows, dtype=like.dtype, device=like.device) * 2 + 1) / height - rows / height
-    points = like.new_zeros(6, rows, columns, 2)
-    points[0, :, :, 0], points[1, :, :, 0], points[2, :, :, 0] = u, v[:, None] * (half_y / half_x), 1 / half_x
-    points[3, :, :, 1], points[4, :, :, 1], points[5, :, :, 1] = u * (half_x / half_y), v[:, None], 1 / half_y
-    return points.view(6, -1)
+    u = (torch.arange(columns, dtype=dtype, device=device) * 2 + 1) / width - columns / width
+    v = (torch.arange(rows, dtype=dtype, device=device) * 2 + 1) / height - rows / height
+    plane = torch.stack([u.expand(rows, columns), v[:, None].expand(rows, columns), torch.ones_like(u).expand(rows, columns)])
+    factors = [[1.0, half_y / half_x, 1 / half_x], [half_x / half_y, 1.0, 1 / half_y]]
+    return torch.tensor(factors, dtype=dtype, device=device), plane
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype) -> chunked.Points:
+    """`_points` in this machine's memory, made once for each size."""
+    with torch.inference_mode(mode=False):  # what is kept must serve outside as well
+        return chunked.Points(*_points(height, width, window, dtype, torch.device("cpu")))
 
 
 def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Tensor:

@@ -1,0 +1,99 @@
+"""What bf16, channels_last and torch.compile bring to a training step here, and what bf16 does to the gradient of theta."""
+
+import time
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import augerino as ag
+from augerino.data.sprites import sprites
+from augerino.nets.small import SmallCNN
+from augerino.training import choose_precision
+from benchmarks.speed.nets import NETS
+from benchmarks.speed.timing import compare, interleave
+
+NAMES = ("13 layers, width 32", "4 convolutions, width 32")
+
+
+def step(name: str, *, bf16: bool = False, channels_last: bool = False, compiled: bool = False) -> Callable[[], None]:
+    """A training step with Augerino, in one way of computing it."""
+    build, shape = NETS[name]
+    torch.manual_seed(0)
+    net: nn.Module = build()
+    if channels_last:
+        net = net.to(memory_format=torch.channels_last)
+    if compiled:
+        net = torch.compile(net, fullgraph=True)  # the warp itself is faster as it is
+    augmentation = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6))
+    model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
+    objective = ag.Objective(F.nll_loss, augmentation)
+    optimizer = torch.optim.Adam(ag.param_groups(model), lr=1e-4)
+    x, y = torch.rand(shape), torch.randint(10, shape[:1])
+
+    def run() -> None:
+        optimizer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            terms = objective(model(x), y)
+        terms.total.backward()
+        optimizer.step()
+
+    return run
+
+
+def gradient_errors(batches: int = 60) -> dict[str, float]:
+    """How far the gradient of theta in bf16 is from float32's, in a batch (median) and in the mean, where bounds are too wide."""
+    torch.manual_seed(0)
+    data = sprites(512)
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
+    model = ag.InvariantModel(SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob)
+    optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
+    rows = []
+    for i in range(40 + batches):
+        chosen, found = torch.randint(len(data.y), (64,)), []
+        for bf16 in (False, True):
+            torch.manual_seed(i)
+            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+                loss = F.nll_loss(model(data.x[chosen]), data.y[chosen])
+            optimizer.zero_grad()
+            augmentation.zero_grad()
+            loss.backward()
+            found.append(augmentation.distribution.raw_bound.grad.clone())
+            if i < 40 and not bf16:
+                optimizer.step()
+        if i >= 40:
+            rows.append(torch.stack(found))
+    full, half = torch.stack(rows).unbind(1)
+    each = ((full - half).norm(dim=1) / full.norm(dim=1)).median()
+    return {
+        "in a batch": float(each),
+        "in the mean": float((full.mean(0) - half.mean(0)).norm() / full.mean(0).norm()),
+        "noise of a batch": float((full.std(0) / full.mean(0).abs()).mean()),
+    }
+
+
+def measure(seconds: float) -> dict:
+    """Ratios to float32 for two networks, and the errors of bf16."""
+    torch.set_num_threads(1)
+    rows = []
+    for name in NAMES:
+        ways = {
+            "float32": step(name),
+            "float32, channels_last": step(name, channels_last=True),
+            "bf16, channels_last": step(name, bf16=True, channels_last=True),
+        }
+        began = time.perf_counter()
+        try:
+            compiled = step(name, compiled=True)
+            compiled()
+            ways["float32, compiled"] = compiled
+        except Exception as error:  # whatever a compiler may lack
+            print(f"  without torch.compile: {str(error).splitlines()[0]}")
+        compiling = round(time.perf_counter() - began, 1)
+        found = compare(interleave(ways, seconds), to="float32")
+        rows.append({"net": name, "ways": found, "compiling_seconds": compiling})
+        print(f"  {name}: " + ", ".join(f"{way} {value['ratio']['median']:.2f}×" for way, value in found.items()), flush=True)
+    errors = gradient_errors()
+    print(f"  theta's gradient in bf16: {errors['in the mean']:.2%} off in the mean, {errors['in a batch']:.2%} in a batch")
+    return {"rows": rows, "auto": choose_precision("auto", torch.device("cpu")), "gradient of theta in bf16": errors}

@@ -1,0 +1,80 @@
+"""The whole training step with Augerino over the same step without it, and evaluation over n copies."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+import augerino as ag
+from augerino.training import _without_gradient
+from benchmarks.speed.nets import NETS
+from benchmarks.speed.timing import compare, interleave, spread
+
+PLAIN, LEARNED, RESTING, COPIES = "without", "with Augerino", "with Augerino, theta resting", "with Augerino, train_copies=4"
+EVALUATION = {1: "plain evaluation", 4: "evaluation, 4 copies", 16: "evaluation, 16 copies in chunks"}
+
+
+def steps(name: str) -> dict[str, Callable[[], None]]:
+    """Training steps and evaluations of one network."""
+    build, shape = NETS[name]
+    torch.manual_seed(0)
+    net = build().to(memory_format=torch.channels_last)  # as `precision="auto"` trains on a CPU
+    augmentation = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6))
+    model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
+    objective = ag.Objective(F.nll_loss, augmentation)
+    optimizer = torch.optim.Adam(ag.param_groups(model), lr=1e-4)
+    x, y = torch.rand(shape), torch.randint(10, shape[:1])
+
+    def plain() -> None:
+        model.train()
+        optimizer.zero_grad()
+        F.nll_loss(net(x).log_softmax(1), y).backward()
+        optimizer.step()
+
+    def learned(copies: int = 1, resting: bool = False) -> None:
+        model.train().train_copies = copies
+        optimizer.zero_grad()
+        with _without_gradient(list(augmentation.parameters()) if resting else []):
+            terms = objective(model(x), y)
+        terms.total.backward()
+        optimizer.step()
+
+    def evaluate(copies: int) -> None:
+        model.eval()
+        with torch.no_grad():
+            if copies == 1:
+                net(x).log_softmax(1)
+                return
+            model.test_copies, model.chunk = copies, len(x) if copies > 4 else None
+            model(x)
+
+    training = {PLAIN: plain, LEARNED: learned, RESTING: lambda: learned(resting=True), COPIES: lambda: learned(4)}
+    return {**training, **{title: (lambda copies=copies: evaluate(copies)) for copies, title in EVALUATION.items()}}
+
+
+def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
+    """One row for each network and number of threads."""
+    rows = []
+    for count in threads:
+        torch.set_num_threads(count)
+        for name, (_, shape) in NETS.items():
+            taken = interleave(steps(name), seconds)
+            found = compare(taken, to=PLAIN)
+            found["with Augerino, theta_every=4"] = {
+                "ratio": vars(
+                    spread([(a + 3 * b) / 4 / c for a, b, c in zip(taken[LEARNED], taken[RESTING], taken[PLAIN], strict=True)])
+                )
+            }
+            found[COPIES]["over one copy"] = vars(spread(_over(taken[COPIES], taken[LEARNED])))
+            for copies, title in EVALUATION.items():
+                found[title]["over a plain evaluation, per copy"] = vars(
+                    spread([value / copies for value in _over(taken[title], taken[EVALUATION[1]])])
+                )
+            rows.append({"net": name, "batch": "×".join(map(str, shape)), "threads": count, "ways": found})
+            shown = ", ".join(f"{way} {value['ratio']['median']:.3f}×" for way, value in found.items() if way != PLAIN)
+            print(f"  {name}, {count} thread(s): {shown}", flush=True)
+    return rows
+
+
+def _over(values: list[float], others: list[float]) -> list[float]:
+    return [value / other for value, other in zip(values, others, strict=True)]
