@@ -59,6 +59,35 @@ def test_a_bound_goes_to_where_labels_would_change_and_a_free_one_to_its_limit(s
     assert probe.unfinished == ()
 
 
+class Fitted(nn.Module):
+    """The best network for numbers that are trained on up to the bound there is now: where both labels occur it is in doubt."""
+
+    def __init__(self):
+        super().__init__()
+        self.idle = nn.Parameter(torch.zeros(1))
+        self.augmentation = [ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3]))]
+
+    def forward(self, x):
+        w = self.augmentation[0].distribution.bound[0].detach()
+        reach = torch.stack([x[:, 0] - w, x[:, 0] + w])
+        share = [(reach[1].clamp_max(high) - reach[0].clamp_min(low)).clamp_min(1e-6) for low, high in ((-1.5, -0.5), (0.5, 1.5))]
+        return torch.stack(share, dim=1).log() + self.idle
+
+
+def test_the_end_is_read_from_where_the_loss_begins_to_rise():
+    """What the questions settle at depends on the tolerance, where labels change does not."""
+    found = {}
+    for tolerance in (0.01, 0.03, 0.1):
+        net = Fitted()
+        model = ag.InvariantModel(net, net.augmentation[0], average=ag.mean_log_prob)
+        torch.manual_seed(0)
+        probe = Probe(model, *numbers(4000), steps=STEPS, tolerance=tolerance)
+        for _ in range(STEPS):
+            probe.step()
+        found[tolerance] = net.augmentation[0].bounds()["first"]
+    assert list(found.values()) == pytest.approx([0.5] * 3, rel=0.08), found
+
+
 def test_a_larger_tolerance_gives_wider_bounds():
     narrow, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.01)
     wide, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.2)
@@ -70,6 +99,15 @@ def test_bounds_shrink_together_while_the_network_knows_nothing():
     ignorant.scale.data.zero_()
     bounds, _ = probed(ignorant, [0.3, 0.6])
     assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
+
+
+def test_labels_that_are_all_the_same_teach_nothing():
+    augmentation = ag.Augmentation(Shift(), ag.Uniform([0.5, 0.5]))
+    model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
+    probe = Probe(model, numbers()[0], torch.zeros(1000, dtype=torch.long), steps=STEPS)
+    for _ in range(STEPS):
+        probe.step()
+    assert all(bound < 0.1 for bound in augmentation.bounds().values())
 
 
 def test_a_bound_that_had_no_time_to_reach_its_limit_is_called_unfinished():

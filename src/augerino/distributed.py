@@ -80,12 +80,12 @@ def total(values: Tensor) -> Tensor:
     return values
 
 
-def mean(values: Tensor) -> float:
-    """The mean of the numbers that all processes have together, the same in all.   values: (n,), on the CPU"""
+def mean(values: Tensor) -> Tensor:
+    """The mean over the rows that all processes have together, the same in all.   values: (n, ...), on the CPU"""
     if world() == 1:
-        return float(values.mean())
-    sums = total(torch.tensor([float(values.sum()), float(len(values))], dtype=torch.float64))
-    return float(sums[0] / sums[1])
+        return values.mean(dim=0)
+    count = total(torch.tensor(float(len(values)), dtype=values.dtype))
+    return total(values.sum(dim=0)) / count
 
 
 def from_first(make: Callable[[], T]) -> T:
