@@ -27,7 +27,7 @@ class Recovery(BaseSettings):
     """every tolerance to try, for probe"""
     hard: bool = False
     """also digits and photographs: mnist.npz and cifar10.npz, as far as --data DIR has them"""
-    steps: int = 1000
+    steps: int = 2000
     """of each training"""
     items: int = 10_000
     """training items of a problem at most"""

@@ -7,6 +7,8 @@ extent lies where a contestant starts (0.3, and 0.66 or 0.07 for those that are 
 import math
 from functools import cache
 
+import torch
+
 from augerino.recovery.axis import Axis
 from augerino.recovery.bases import Arrows, Base, Images, Pulses
 from augerino.recovery.glyphs import figures, letters
@@ -32,9 +34,13 @@ def pictures(which: str, radius: float, difficulty: Difficulty, reach: float | N
     clutter, noise = NOISE[difficulty]
     low, high = (0.0, 1.0) if reach is None else (MIDDLE - reach, MIDDLE + reach)
     images, labels = figures(2 * SIDE) if which == "sprites" else letters(2 * SIDE)
-    small = radius < 0.6  # what is small is drawn in more pixels, and softly
-    made = Images.of(images, labels, radius=radius, side=LARGE if small else SIDE, blur=1.0 if small else 0.7)
-    return Images(made.images, made.labels, radius, low, high, clutter, noise)
+    small = radius < 0.6  # what is small is drawn in more pixels, and more or less softly, so that blur by itself tells nothing
+    made = [
+        Images.of(images, labels, radius=radius, side=LARGE if small else SIDE, blur=blur)
+        for blur in ((1.0, 1.4, 2.0) if small else (0.7,))
+    ]
+    x, y = torch.cat([base.images for base in made]), torch.cat([base.labels for base in made])
+    return Images(x, y, radius, low, high, clutter, noise)
 
 
 def _pulses(difficulty: Difficulty) -> Pulses:
