@@ -135,13 +135,13 @@ def test_bounds_of_a_trial_come_back():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wide(seed):
-    """The known answer: any contrast, no brightness. From the same start, one grows and the other shrinks by a factor."""
+    """The known answer: any contrast, no brightness. From the same start, one stays wide and the other all but vanishes."""
     data = shades(400, seed=seed, side=12)
     torch.manual_seed(seed)
     net = Normalized(SmallCNN(3, 2, 8), [0.5] * 3, [0.25] * 3)
     augmentation = stl10.make_augmentation(Row("known", "learned", start=0.3))
     learned = ag.learn(net, (data.x, data.y), augmentation=augmentation, epochs=16, batch_size=32, seed=seed)
-    assert learned.asked and learned.bounds["brightness"] < 0.1 and learned.bounds["contrast"] > 0.3
+    assert learned.asked and learned.bounds["brightness"] < 0.05 and learned.bounds["contrast"] > 0.2
 
 
 @pytest.mark.extras
