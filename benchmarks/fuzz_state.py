@@ -15,6 +15,7 @@ from augerino.commands import experiment, learn
 from augerino.commands.options import LearnOptions
 from augerino.nets.small import SmallCNN
 from augerino.probing import Probe
+from augerino.progress import Progress
 from augerino.run_folder import RunFolder
 
 ODD = [
@@ -106,7 +107,7 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
     loader = ag.data.Batches(x, y, 4, generator=torch.Generator().manual_seed(1))
     options: dict[str, Any] = {"epochs": epochs, "scheduler": scheduler, "tuner": probe, "settings": {"seed": 0}}
     if resume:  # the copy that was harmed must stay as it is, so nothing is written
-        state = ag.training._State(model, optimizer, scheduler, loader, {"seed": 0}, probe)
+        state = Progress(model, optimizer, scheduler, loader, {"seed": 0}, probe)
         state.load(path)
         ag.fit(model, ag.Objective(F.nll_loss, augmentation), loader, optimizer, **{**options, "epochs": 1})
     else:

@@ -15,7 +15,7 @@ ROWS = {
     **dict.fromkeys(("distributed", "files", "frames", "lie", "recipe", "rng", "run_lock", "tree", "units"), 1),
     **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
     **dict.fromkeys(("augmentation", "resuming"), 3),
-    **dict.fromkeys(("policy", "regularizers"), 4),
+    **dict.fromkeys(("policy", "progress", "regularizers"), 4),
     **dict.fromkeys(("objective", "pretrained"), 5),
     **dict.fromkeys(("models", "training"), 6),
     **dict.fromkeys(("diagnostics", "event_log", "run_folder"), 7),

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import augerino as ag
 from augerino.commands import screen
-from augerino.training import Epoch
+from augerino.progress import Epoch
 
 
 def record(epoch: int, bound: float) -> Epoch:

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from augerino.objective import Terms as Terms
     from augerino.policy import Policy as Policy
     from augerino.probing import Probe as Probe
+    from augerino.progress import Epoch as Epoch
+    from augerino.progress import History as History
     from augerino.recipe import Recipe as Recipe
     from augerino.regularizers import LogVolume as LogVolume
     from augerino.regularizers import NegativeEntropy as NegativeEntropy
     from augerino.regularizers import NegativeL2 as NegativeL2
     from augerino.regularizers import NegativeNorm as NegativeNorm
-    from augerino.training import Epoch as Epoch
-    from augerino.training import History as History
     from augerino.training import fit as fit
     from augerino.training import param_groups as param_groups
     from augerino.training import train as train
@@ -85,9 +85,10 @@ _HOMES = {
     "objective": ("Objective", "Terms"),
     "policy": ("Policy",),
     "probing": ("Probe",),
+    "progress": ("Epoch", "History"),
     "recipe": ("Recipe",),
     "regularizers": ("LogVolume", "NegativeEntropy", "NegativeL2", "NegativeNorm"),
-    "training": ("Epoch", "History", "fit", "param_groups", "train"),
+    "training": ("fit", "param_groups", "train"),
     "transforms": (
         *("Affine2d", "Affine3d", "Boxes", "Brightness", "Contrast", "Flip", "Gain", "Keypoints", "LabelMap", "LieTransform"),
         *("NoiseLevel", "On", "RotoTranslate2d", "Still", "TimeScale", "TimeShift", "Transform", "VectorField", "Vectors"),

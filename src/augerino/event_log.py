@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from augerino.errors import InputError
-from augerino.training import Epoch
+from augerino.progress import Epoch
 
 
 def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:

@@ -24,8 +24,9 @@ from augerino.errors import InputError
 from augerino.methods import choose_method
 from augerino.objective import Objective, Regularizer
 from augerino.policy import Policy
+from augerino.progress import Epoch, History
 from augerino.recipe import Recipe
-from augerino.training import Epoch, History, train
+from augerino.training import train
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
 from augerino.models import InvariantModel
 from augerino.probing import SETTLED, Probe, parts_of
+from augerino.progress import Tuner
 from augerino.recipe import Recipe
-from augerino.training import Tuner, cosine_schedule, param_groups
+from augerino.training import cosine_schedule, param_groups
 
 # A bound that used this much of the way that its learning rate allows was still on its way.
 HURRIED = 0.8

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from augerino.augmentation import Augmentation
 from augerino.diagnostics import HaarDeviation, Orbit
-from augerino.training import History
+from augerino.progress import History
 from augerino.transforms import Transform
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 from augerino import files, run_lock
 from augerino.errors import InputError
 from augerino.policy import Policy
-from augerino.training import History
+from augerino.progress import History
 
 
 @dataclass(frozen=True)

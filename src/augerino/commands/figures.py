@@ -8,7 +8,7 @@ from torch import Tensor
 from augerino import plots
 from augerino.augmentation import Augmentation
 from augerino.diagnostics import Orbit
-from augerino.training import History
+from augerino.progress import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,9 @@ from augerino.defaults import default_augmentation, default_net, no_augmentation
 from augerino.errors import InputError, ProcessLost
 from augerino.event_log import tensorboard
 from augerino.learning import Learned, check_processes, count_steps, draw_items, find_device, learn
+from augerino.progress import Epoch
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
-from augerino.training import Epoch
 
 _SAMPLE = 256  # items from which shapes and units are read
 _OWN: dict[str, tuple[type, ...]] = {  # options that are no part of a recipe, and the types that a file may give them

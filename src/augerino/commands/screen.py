@@ -14,8 +14,8 @@ from rich.text import Text
 from augerino.augmentation import Augmentation
 from augerino.commands.given import Given
 from augerino.diagnostics import Change, Score, Verdict
+from augerino.progress import Epoch
 from augerino.recipe import Recipe
-from augerino.training import Epoch
 
 console = Console(highlight=False, markup=False)  # what a user named is printed as it is
 
