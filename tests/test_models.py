@@ -405,3 +405,23 @@ def test_an_equivariant_model_weighs_flips_too():
     model = ag.EquivariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3])))
     x = torch.rand(2, 1, 4, 4)
     assert torch.allclose(model.train()(x), 0.7 * net(x) + 0.3 * net(x.flip(-1)).flip(-1), atol=1e-6)
+
+
+def test_a_cpu_evaluates_one_copy_of_the_batch_after_the_other():
+    seen = []
+
+    class Seeing(nn.Linear):
+        def forward(self, x):
+            seen.append(len(x))
+            return super().forward(x.flatten(1))
+
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.5]))
+    model = ag.InvariantModel(Seeing(64, 3), augmentation, test_copies=4, average=ag.mean_prob).eval()
+    x = torch.rand(5, 1, 8, 8)
+    torch.manual_seed(0)
+    at_once = model(x).detach()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        one_by_one = model(x)
+    assert seen == [20, 5, 5, 5, 5]  # with a gradient nothing is gained: all copies are kept anyway
+    torch.testing.assert_close(one_by_one, at_once)

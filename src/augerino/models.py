@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from augerino import pretrained, tree
 from augerino.augmentation import Augmentation, Element
+from augerino.eager import eager
 from augerino.errors import InputError
 from augerino.policy import Policy
 from augerino.transforms import Compose, Still, Transform
@@ -73,7 +74,8 @@ class InvariantModel(nn.Module):
         train_copies: how many g per input in training; 1 trains the expectation exactly for log-probabilities.
         test_copies: how many in evaluation.
         average: `mean`, `mean_log_prob` or `mean_prob`.
-        chunk: at most this many inputs run through the net at once; bounds memory in evaluation, changes no result there.
+        chunk: at most this many inputs run through the net at once; bounds memory in evaluation, changes no result there. By
+            default all copies at once, but on a CPU that evaluates, one copy of the batch after the other, which is faster there.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -126,14 +128,22 @@ class InvariantModel(nn.Module):
         batch = tree.batch_size(x)
         stacked = copies if odds is None else copies * odds.shape[0]
         weight = None if odds is None else odds.repeat_interleave(batch * copies)
-        if self.chunk is not None and self.chunk < batch * stacked:
-            total, seen = self._predict_in_chunks(x, g, weight, batch, self.chunk)
+        size = self._at_once(x, batch, batch * stacked)
+        if size < batch * stacked:
+            total, seen = self._predict_in_chunks(x, g, weight, batch, size)
         elif stacked == 1 and not self.moves_outputs:
             return self.average.alone(self._outputs(g(x)))
         else:
             y, part = self._predict(tree.repeat(x, stacked), g, weight)
             total, seen = _sum_copies(y, stacked), None if part is None else _sum_copies(part, stacked)
         return self.average.after(total / copies if seen is None else self._weighted_mean(total, seen, x))
+
+    def _at_once(self, x: Any, batch: int, rows: int) -> int:
+        """How many inputs run through the net at once."""
+        if self.chunk is not None:
+            return self.chunk
+        evaluating = not self.training and not torch.is_grad_enabled()
+        return batch if evaluating and eager(*tree.leaves(x)) else rows
 
     def _predict(self, x: Any, g: Element, odds: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """One prediction per copy in the frame of its input, weighted by how much was seen and counts, and that weight."""
@@ -160,7 +170,8 @@ class InvariantModel(nn.Module):
         for start in range(0, g.t.shape[0], size):
             part = Element(g.transform, g.t[start : start + size])
             items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
-            y, weight = self._predict(_take(x, items), part, None if odds is None else odds[start : start + size])
+            inputs = x if size == batch else _take(x, items)
+            y, weight = self._predict(inputs, part, None if odds is None else odds[start : start + size])
             total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
             if weight is not None:
                 seen = (weight.new_zeros(batch, *weight.shape[1:]) if seen is None else seen).index_add(0, items, weight)
