@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import augerino as ag
+from augerino.transforms import Compose
 from tests.conftest import smooth_images
 
 
@@ -91,3 +92,8 @@ def test_augmentations_and_models_can_be_pickled_and_copied():
     model = ag.InvariantModel(torch.nn.Flatten(), chain, average=ag.mean_prob)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert str(other.augmentation) == str(chain) and other.average == ag.mean_prob
+
+
+def test_a_transform_without_coordinates_is_told_apart():
+    with pytest.raises(ag.InputError, match="Compose has no coordinates, but the distribution has 1"):
+        ag.Augmentation(Compose([]), ag.Uniform([0.1]))

@@ -52,6 +52,10 @@ class Augmentation(nn.Module):
         super().__init__()
         if len(transform.names) != distribution.size:
             names, kind = transform.names, type(transform).__name__
+            if not names:
+                raise InputError(
+                    f"{kind} has no coordinates, but the distribution has {distribution.size}: give it something to draw."
+                )
             listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
             raise InputError(
                 f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {distribution.size}. Choose "
