@@ -315,6 +315,15 @@ class TestResume:
         with pytest.raises(ag.InputError, match="waits for a metric"):
             ag.fit(model, objective, loader, optimizer, scheduler=plateau, epochs=1)
 
+    def test_a_tensor_in_the_place_of_a_setting_is_refused(self, tmp_path):
+        model, objective, loader, optimizer, _ = training_script.build()
+        options = {"epochs": 1, "checkpoint": tmp_path / "c"}
+        ag.fit(model, objective, loader, optimizer, settings={"lr": 1}, **options)
+        saved = checkpoints.load(tmp_path / "c")
+        checkpoints.save(tmp_path / "c", {**saved, "settings": {"lr": torch.ones(2)}})
+        with pytest.raises(ag.InputError, match="but is resumed with lr=1: keep the settings"):
+            ag.fit(model, objective, loader, optimizer, settings={"lr": 1}, resume=True, **options)
+
     def test_a_shorter_loader_is_told(self, tmp_path):
         model, objective, loader, optimizer, _ = training_script.build("batches")
 

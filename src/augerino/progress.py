@@ -131,7 +131,7 @@ class Progress:
             raise InputError(f"{path} is not the checkpoint of a training: it holds no settings.")
         for name in sorted({**self.settings, **kept}):
             now, then = self.settings.get(name), kept.get(name)
-            if now != then:
+            if not _same(now, then):
                 raise InputError(f"{path} was made with {name}={then!r}, but is resumed with {name}={now!r}: keep the settings.")
         if (saved.get("tuner") is None) != (self.tuner is None):
             raise InputError(f"{path} was made {'without' if self.tuner else 'with'} a tuner: resume it the same way.")
@@ -155,6 +155,14 @@ class Progress:
         except Exception as error:  # what is not as torch expects it leads to whatever it may
             reason = (str(error) or type(error).__name__).splitlines()[0][:300]
             raise InputError(f"{path} does not fit this model, optimizer and loader: {reason}") from error
+
+
+def _same(now: Any, then: Any) -> bool:
+    """Whether two settings are the same. A file may hold anything, such as tensors, which have no single answer to that."""
+    try:
+        return bool(now == then)
+    except (RuntimeError, TypeError, ValueError):
+        return False
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
