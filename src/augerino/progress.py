@@ -1,5 +1,6 @@
 """Where a training stands: the records of its epochs, and everything that a checkpoint holds to go on from there."""
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -132,7 +133,8 @@ class Progress:
         for name in sorted({**self.settings, **kept}):
             now, then = self.settings.get(name), kept.get(name)
             if not _same(now, then):
-                raise InputError(f"{path} was made with {name}={then!r}, but is resumed with {name}={now!r}: keep the settings.")
+                was = textwrap.shorten(repr(then), 80)
+                raise InputError(f"{path} was made with {name}={was}, but is resumed with {name}={now!r}: keep the settings.")
         if (saved.get("tuner") is None) != (self.tuner is None):
             raise InputError(f"{path} was made {'without' if self.tuner else 'with'} a tuner: resume it the same way.")
         if (saved.get("scheduler") is None) != (self.scheduler is None):
