@@ -52,8 +52,10 @@ class Cifar10(RecognitionSettings):
     """training images, a set of rows each"""
     weight: float = 0.01
     """lambda of the row by gradient at every size; the released script's"""
+    tolerances: tuple[float, ...] = (0.01, 0.1)
+    """of the rows by probing: others to try"""
     sweep: int = 50_000
-    """the size at which all weights run"""
+    """the size at which all weights and tolerances run"""
 
     def check(self) -> None:
         super().check()
@@ -62,10 +64,12 @@ class Cifar10(RecognitionSettings):
 
 
 def rows(settings: Cifar10) -> list[Row]:
-    """For each size: none, fixed, two published policies, Augerino by gradient (at one size with all weights) and by probing."""
+    """For each size: none, fixed, two published policies, Augerino by gradient and by probing (at one size in all settings)."""
     found = []
     for size in settings.sizes:
-        weights = sorted({settings.weight, *(settings.weights if size == settings.sweep else ())})
+        swept = size == settings.sweep
+        weights = sorted({settings.weight, *(settings.weights if swept else ())})
+        tolerances = sorted({settings.tolerance, *(settings.tolerances if swept else ())})
         found += [
             Row(f"{size} images, no augmentation", "none", data=str(size)),
             Row(f"{size} images, fixed flip and crop", "fixed", data=str(size)),
@@ -75,7 +79,17 @@ def rows(settings: Cifar10) -> list[Row]:
                 Row(f"{size} images, Augerino, gradient, λ = {w:g}", "learned", w, start=RELEASED_START, data=str(size))
                 for w in weights
             ),
-            Row(f"{size} images, Augerino, probe", "learned", start=START, data=str(size), method="probe"),
+            *(
+                Row(
+                    f"{size} images, Augerino, probe, tolerance = {t:g}",
+                    "learned",
+                    start=START,
+                    data=str(size),
+                    method="probe",
+                    tolerance=t,
+                )
+                for t in tolerances
+            ),
         ]
     return found
 
@@ -153,11 +167,14 @@ def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None)
                 ("by probing", "learned", "probe", "4"),
             )
             for row in swept
-            if row.kind == kind and row.method == method
+            if row.kind == kind and row.method == method and row.tolerance in (None, settings.tolerance)
         }
         by_gradient = [row for row in swept if row.kind == "learned" and row.method == "gradient"]
+        by_probing = [row for row in swept if row.method == "probe"]
         figures.draw_weights(folder / "weights.png", trials, by_gradient, limits, beside)
-        probed = next(row for row in reversed(rows(settings)) if row.method == "probe")
+        del beside["by probing"]
+        figures.draw_weights(folder / "tolerances.png", trials, by_probing, limits, beside)
+        probed = next(row for row in reversed(rows(settings)) if _main(settings, row) and row.method == "probe")
         augmentation = make_augmentation(probed)
         assert augmentation is not None
         bounds = of_row(trials, probed)[0]["bounds"]
@@ -165,8 +182,9 @@ def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None)
 
 
 def _main(settings: Cifar10, row: Row) -> bool:
-    """Whether a row learns, at the weight that runs at every size."""
-    return row.kind == "learned" and (row.method == "probe" or row.weight == settings.weight)
+    """Whether a row learns, at the weight or tolerance that runs at every size."""
+    usual = row.tolerance == settings.tolerance if row.method == "probe" else row.weight == settings.weight
+    return row.kind == "learned" and usual
 
 
 def _points(settings: Cifar10, trials: list[Trial], chosen: list[Row]) -> list[figures.Point]:

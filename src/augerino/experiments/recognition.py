@@ -69,7 +69,7 @@ def train_row(
     """Trains one row on one seed; without an augmentation there is nothing to learn."""
     recipe = ag.Recipe(
         method=row.method,
-        tolerance=settings.tolerance,
+        tolerance=settings.tolerance if row.tolerance is None else row.tolerance,
         held_back=min(ag.Recipe.held_back, settings.asked / len(y)),
         weight=row.weight,
         epochs=settings.passes(len(y)),

@@ -68,11 +68,19 @@ def draw_weights(
     beside: Mapping[str, Sequence[float]],
     copies: int = 4,
 ) -> None:
-    """Accuracy and learned bounds against λ: mean and standard deviation over seeds; other rows as level lines."""
+    """Accuracy and learned bounds against λ or the tolerance: mean and deviation over seeds; other rows as level lines."""
     fig, axes = plots.figure(1, 2, 8.6, 4.0)
-    weights = [row.weight for row in rows]
+    probed = rows[0].method == "probe"
+    weights = [(row.tolerance or 0.0) if probed else row.weight for row in rows]
     shares = [[100 * t["accuracy"][str(copies)] for t in of_row(trials, row)] for row in rows]
-    axes[0].errorbar(weights, *_mean_and_spread(shares), fmt="o-", color=plots.LEARNED, capsize=3, label="by gradient")
+    axes[0].errorbar(
+        weights,
+        *_mean_and_spread(shares),
+        fmt="o-",
+        color=plots.LEARNED,
+        capsize=3,
+        label=f"by {'probing' if probed else 'gradient'}",
+    )
     for color, (name, values) in zip((plots.START, plots.TRUE, plots.CLASSES[2]), beside.items(), strict=False):
         axes[0].axhline(100 * statistics.mean(values), color=color, ls="--", lw=1.4, label=name)
     axes[0].set_ylabel(f"test accuracy at {copies} copies, %")
@@ -84,7 +92,7 @@ def draw_weights(
     axes[1].set_ylim(bottom=0)
     for ax in axes:
         ax.set_xscale("log")
-        ax.set_xlabel("λ")
+        ax.set_xlabel("tolerance" if probed else "λ")
         ax.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     fig.savefig(path)
 

@@ -95,6 +95,7 @@ class Row:
     regularizer: Literal["l2", "entropy"] = "l2"  # what makes wide distributions cheap
     data: str = ""  # which variant of the data, where an experiment has several
     method: Literal["gradient", "probe"] = "gradient"  # how bounds move
+    tolerance: float | None = None  # of a row by probing, if not that of the settings
     group: str = ""  # to which group the network is invariant by construction, where it has a choice
 
     @property

@@ -1,0 +1,114 @@
+"""What a learned extent depends on besides the data: where it starts, and which other coordinates are free.
+
+    python -m benchmarks.extents [--out DIR] [--seeds 2] [--steps 2000]
+
+Two problems of the recovery benchmark, by probing and by the gradient of loss - λ Σθ²: one from narrow to wide starts, one with
+more and more coordinates free. Each training is kept as it ends, so it can be interrupted. Writes docs/results/extents.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from augerino import plots
+from augerino.experiments.recovery import Recovery
+from augerino.recovery import Problem, embedded
+from augerino.recovery.contestants import by_recipe
+from augerino.transforms import Affine2d
+
+FOLDER = Path(__file__).resolve().parent.parent / "docs" / "results" / "extents"
+STARTED, ACCOMPANIED = "soft-rotate-letters-noisy", "soft-rotate-sprites-clean"
+STARTS = (0.03, 0.1, 0.3, 1.0, 2.5)
+COMPANIES = {
+    "alone": ("rotate",),
+    "+ scale": ("rotate", "scale"),
+    "+ shifts": ("translate_x", "translate_y", "rotate", "scale"),
+    "+ shear": ("translate_x", "translate_y", "rotate", "scale", "shear"),
+    "+ squeeze": ("translate_x", "translate_y", "rotate", "scale", "squeeze", "shear"),
+}
+METHODS = {"probe": "by probing", "gradient": "by gradient, λ = 0.05"}
+
+
+def find(name: str) -> Problem:
+    """A problem of the benchmark."""
+    return next(problem for problem in embedded() if problem.name == name)
+
+
+def cases(seeds: int) -> dict[str, Callable[[Recovery], dict[str, float]]]:
+    """Every training by its name, as a function of the benchmark's settings."""
+    found: dict[str, Callable[[Recovery], dict[str, float]]] = {}
+
+    def add(name: str, problem: Problem, start: float, method: str, seed: int) -> None:
+        def run(settings: Recovery) -> dict[str, float]:
+            return by_recipe(settings.recipe(problem).but(method=method, start=start)).run(problem, seed)
+
+        found[name] = run
+
+    for seed in range(seeds):
+        for method in METHODS:
+            for start in STARTS:
+                add(f"start {start:g}, {method}, seed {seed}", find(STARTED), start, method, seed)
+            for company, names in COMPANIES.items():
+                problem = dataclasses.replace(find(ACCOMPANIED), transform=Affine2d(*names))
+                add(f"{company}, {method}, seed {seed}", problem, 0.3, method, seed)
+    return found
+
+
+def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None:
+    """The rotation against where it started, what nothing limits against the same, and the rotation in company."""
+    colors = dict(zip(METHODS, (plots.LEARNED, plots.CLASSES[3]), strict=True))
+    with plots.style():
+        fig, axes = plots.figure(1, 3, 11.0, 3.6)
+        for method, label in METHODS.items():
+            for ax, coordinate in zip(axes[:2], ("rotate", "scale"), strict=True):
+                for seed in range(seeds):
+                    values = [learned[f"start {start:g}, {method}, seed {seed}"][coordinate] for start in STARTS]
+                    ax.plot(STARTS, values, "o-", ms=4, lw=1.2, color=colors[method], label=label if seed == 0 else None)
+            for seed in range(seeds):
+                values = [learned[f"{company}, {method}, seed {seed}"]["rotate"] for company in COMPANIES]
+                axes[2].plot(range(len(COMPANIES)), values, "o-", ms=4, lw=1.2, color=colors[method])
+        axes[0].axhline(find(STARTED).true["rotate"], color=plots.TRUE, lw=2, label="true")
+        axes[2].axhline(find(ACCOMPANIED).true["rotate"], color=plots.TRUE, lw=2)
+        for ax, title in zip(
+            axes, ("rotation, from several starts", "scale, which nothing limits", "rotation, in company"), strict=True
+        ):
+            ax.set_title(title)
+            ax.set_ylabel("learned bound")
+            ax.set_ylim(bottom=0)
+        for ax in axes[:2]:
+            ax.set_xscale("log")
+            ax.set_xlabel("bound that all coordinates start from")
+        axes[0].axhline(math.pi, color=plots.START, lw=1, ls=":")
+        axes[2].set_xticks(range(len(COMPANIES)), list(COMPANIES), fontsize=8)
+        axes[2].set_xlabel("free coordinates: each and all to its left")
+        fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        fig.savefig(folder / "extents.png")
+
+
+def main() -> None:
+    """Runs what is not there yet, writes and draws."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=Recovery.steps, help="of each training")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / "extents.json"
+    command = f"python -m benchmarks.extents --seeds {options.seeds} --steps {options.steps}"
+    kept = json.loads(file.read_text()) if file.exists() else {"command": command, "learned": {}}
+    for name, run in cases(options.seeds).items():
+        if name not in kept["learned"]:
+            kept["learned"][name] = {key: round(value, 4) for key, value in run(Recovery(steps=options.steps)).items()}
+            file.write_text(json.dumps(kept, indent=1) + "\n")
+            print(name, kept["learned"][name], flush=True)
+    draw(options.out, kept["learned"], options.seeds)
+
+
+if __name__ == "__main__":
+    main()
