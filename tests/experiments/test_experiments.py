@@ -11,8 +11,8 @@ import torch
 import augerino as ag
 from augerino.cli import main
 from augerino.experiments import catalogue, runner
-from augerino.experiments.runner import Row, mean_sd
-from augerino.experiments.training import COORDINATES, ReleasedPenalty, make_augmentation
+from augerino.experiments.runner import ImageSettings, Row, mean_sd
+from augerino.experiments.training import COORDINATES, ReleasedPenalty, make_augmentation, train_row
 
 FIGURES = {
     "rotmnist": {"data.png", "distributions.png", "bounds.png", "orbit.png", "memorising.png"},
@@ -200,6 +200,16 @@ def test_the_papers_settings_are_the_papers():
         paper = catalogue.find(name).presets["paper"]
         assert (paper.epochs, paper.lr, paper.batch_size, paper.net, paper.width) == (200, 0.01, 128, "layer13", 128)
         assert paper.weights == (0.01, 0.05, 0.1)
+
+
+def test_a_row_by_probing_asks_and_has_no_gradient_of_its_bounds(monkeypatch):
+    asked = []
+    monkeypatch.setattr(ag.Probe, "step", lambda self: asked.append(len(self.y)))
+    x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
+    settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
+    model, history = train_row(settings, Row("x", "learned", method="probe"), 0, x, y, outputs=2)
+    assert len(history.epochs) == 2 and asked and set(asked) == {round(0.15 * 128)}
+    assert all(parameter.grad is None for parameter in model.augmentation.parameters())
 
 
 class TestReleasedRecipe:

@@ -40,6 +40,7 @@ def rows(settings: RotMnist) -> list[Row]:
         Row("fixed full rotation", "fixed", rotate=math.pi),
         *learned,
         narrow,
+        Row("Augerino, probe, equal start", "learned", method="probe"),
         Row("released recipe, λ = 0.05", "released", 0.05, rotate=WIDE),
         Row("steerable C8 network", "steerable"),
     ]
@@ -67,7 +68,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
             found = ag.diagnostics.profile(model, objective, x[:1000], y[:1000], "rotate", at, draws=1)
             slopes[name].append(round(found.loss_slope[0], 5))
 
-    on_epoch = watch if row.kind == "learned" else None
+    on_epoch = watch if row.kind == "learned" and row.method == "gradient" else None
     model, history = train_row(settings, row, seed, digits.x_train, digits.y_train, outputs=10, on_epoch=on_epoch)
     accuracy: dict[str, float | None] = {}
     for copies in COPIES:

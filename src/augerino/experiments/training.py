@@ -9,7 +9,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import augerino as ag
+from augerino.data.arrays import CheckedBatches
 from augerino.experiments.runner import ImageSettings, Row
+from augerino.methods import choose_method
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
@@ -74,15 +76,20 @@ def train_row(
     rate = row.rate or (settings.lr if row.kind == "released" else settings.augmentation_lr)
     memory = 0.999 if row.kind == "released" else settings.memory
     groups = ag.param_groups(model, weight_decay=1e-4, augmentation_lr=rate, augmentation_betas=(0.9, memory))
-    optimizer = torch.optim.Adam(groups, lr=settings.lr)
-    loader = ag.data.Batches(x, y, settings.batch_size)
+    optimizer: torch.optim.Optimizer = torch.optim.Adam(groups, lr=settings.lr)
+    loader: Any = ag.data.Batches(x, y, settings.batch_size)
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
-    steps = epochs * len(loader)
+    steps, tuner = epochs * len(loader), None
     share = settings.warm_up if row.wait is None else row.wait
     wait = 0.0 if row.kind == "released" or row.rate is not None else share * steps
-    scheduler = ag.training.cosine_schedule(optimizer, steps, wait)
+    scheduler: torch.optim.lr_scheduler.LRScheduler = ag.training.cosine_schedule(optimizer, steps, wait)
+    if row.method == "probe":
+        recipe = ag.Recipe(method="probe", batch_size=settings.batch_size, lr=settings.lr)
+        way = choose_method(model, CheckedBatches(loader), epochs, recipe)
+        loader, optimizer, scheduler, tuner = way.loader, way.optimizer, way.scheduler, way.tuner
     history = ag.History()
-    for record in ag.train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto"):
+    records = ag.train(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler, precision="auto", tuner=tuner)
+    for record in records:
         history.epochs.append(record)
         if on_epoch is not None:
             on_epoch(model, objective)
