@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.probing import SETTLED, Probe
+from augerino.probing import SETTLED, Probe, sharing
 
 STEPS = 300
 
@@ -92,6 +92,59 @@ def test_a_larger_tolerance_gives_wider_bounds():
     narrow, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.01)
     wide, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.2)
     assert narrow["first"] < wide["first"]
+
+
+class Harder(nn.Module):
+    """Says whether the first number is positive, the less sure the farther the next ones are from zero. The last is free."""
+
+    def __init__(self, sure):
+        super().__init__()
+        self.sure = nn.Parameter(torch.tensor(sure))
+
+    def forward(self, x):
+        logit = self.sure * x[:, 0] / (1 + x[:, 1:-1].square().sum(dim=1))
+        return torch.stack([-logit, logit], dim=1)
+
+
+def harder(count, sure=0.5):
+    """The bounds of so many coordinates that make a task harder by degrees, all alike, and of one that does not."""
+
+    class Others(ag.Transform):
+        names = (*(f"harder {i}" for i in range(count)), "free")
+        limits = (4.0,) * (count + 1)
+
+        def forward(self, x, t):
+            return torch.cat([x[:, :1], x[:, 1:] + t], dim=1)
+
+    side = torch.arange(1000) % 2
+    x = torch.cat([2.0 * side[:, None] - 1, torch.zeros(1000, count + 1)], dim=1)
+    augmentation = ag.Augmentation(Others(), ag.Uniform([0.3] * (count + 1)))
+    model = ag.InvariantModel(Harder(sure), augmentation, average=ag.mean_log_prob)
+    torch.manual_seed(0)
+    probe = Probe(model, x, side, steps=STEPS)
+    for _ in range(STEPS):
+        probe.step()
+    return augmentation.bounds()
+
+
+def test_coordinates_that_cost_something_share_the_tolerance_and_a_free_one_takes_none():
+    alone, four = harder(1), harder(4)
+    each = [value for name, value in four.items() if name != "free"]
+    assert max(each) < 0.85 * alone["harder 0"]
+    assert min(each) > 0.8 * max(each)
+    assert alone["free"] == four["free"] == pytest.approx(4.0, rel=0.01)
+
+
+def test_a_network_that_has_mastered_its_task_gives_each_the_whole_tolerance():
+    assert harder(4, sure=3.0)["harder 0"] > 0.87 * harder(1, sure=3.0)["harder 0"]  # the others cost a little too
+
+
+@pytest.mark.parametrize(
+    ("costs", "among"),
+    [([1.0] * 4, 4.0), ([0.25] * 4, 4.0), ([1.0, 0.0, -3.0], 1.0), ([0.1, 0.1], 1.0), ([0.5, 5.0, 0.0], 2.0), ([0.0], 1.0)],
+)
+def test_among_how_many_the_tolerance_is_divided(costs, among):
+    assert sharing(torch.tensor(costs)) == pytest.approx(among)
 
 
 def test_bounds_shrink_together_while_the_network_knows_nothing():

@@ -28,6 +28,7 @@ RIM = 0.03  # and so much of their limits on top of that, but never more than tw
 LENIENT = 4.0  # by how much what the middle leaves unsaid adds to the tolerance: who errs anyway errs a little more at the rim
 UNSURE = 0.15  # of what is known: no more than this counts as unsaid there
 BETTER = 2.0  # times better than what counts as worse: where the middle is all mixed up, only at the rim can labels be told again
+MASTERED, HALF = 0.9, 0.5  # of what there is to know: from here on no rim's cost counts for the others, and up to here in full
 GAIN = 2.0  # how steeply a move follows the rise: full pace up to half of the tolerance
 PACE = 0.25  # how far the logarithm of a bound moves in one round at most
 ROUNDS = 60  # questions in a whole training, those of the wait and of the end included
@@ -47,9 +48,11 @@ class Probe:
 
     In each round the held-back items are judged with every coordinate drawn from the middle of its range, and again with one
     of them drawn from its outermost shell instead, all else the same. A bound grows where the rise of their loss is below the
-    tolerance, and shrinks where it is above. A network that knows little yet moves bounds little. If it still knows nothing
-    when a good part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a
-    bound on its probability, whose limit is a half, and its shell is to be mirrored.
+    tolerance, and shrinks where it is above. As long as the network has not mastered its task, the tolerance is for all together:
+    bounds whose rims cost something have a share of it each, since what harms little by itself makes a hard task harder in sum;
+    those that cost nothing take none. A network that knows little yet moves bounds little. If it still knows nothing when a good
+    part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its
+    probability, whose limit is a half, and its shell is to be mirrored.
 
     The network is trained on bounds wider than those asked about, so that a shell is well inside of what it has
     been shown. That tells how wide a range may be, but not quite where labels change: beyond a true extent e, a network trained
@@ -131,8 +134,10 @@ class Probe:
         trust = min(1.0, 2 * known / self._yardstick.most)  # in what it finds harmless; harm is harm
         allowed = self.tolerance * (known + LENIENT * min(middle - self._yardstick.least, UNSURE * known))
         rises = torch.tensor(shells, dtype=torch.float64) - middle
-        harm = rises.maximum(-rises / BETTER)
-        return (GAIN * (1 - harm / allowed)).clamp(-1, 1).minimum(torch.tensor(trust))
+        costs = rises.maximum(-rises / BETTER) / allowed
+        mastered = known / self._yardstick.most
+        costs *= sharing(costs) ** min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
+        return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
 
     def _settle(self) -> None:
         """Ends the questions: from their mean, and what the loss does along each range, to the bounds that stay."""
@@ -211,6 +216,23 @@ class Probe:
             raise ValueError("the rounds of probing are not as they should be")
         self._taken, self._asked = state["taken"], state["asked"]
         self._kept, self._moves = list(state["kept"]), list(state["moves"])
+
+
+def sharing(costs: Tensor) -> float:
+    """Among how many coordinates the tolerance is divided, so that the rims of all together cost no more than it.
+
+    They are m if m of them cost a share 1/m of it or more. What costs nothing takes no part.
+
+    Args:
+        costs: (k,) in units of the whole tolerance.
+
+    Example:
+        >>> [round(sharing(torch.tensor(costs)), 2) for costs in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.5, 0.0])]
+        [1.0, 2.0, 1.6]
+    """
+    costs = costs.sort(descending=True).values.clamp_min(0)
+    m = torch.arange(1, len(costs) + 1)
+    return max(1.0, float((m * (m * costs).clamp_max(1)).max()))
 
 
 def parts_of(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:

@@ -230,7 +230,7 @@ def draw(settings: Flatness, trials: list[Trial], folder: Path, data: str | None
 #: Chosen by time alone: about a minute of one core for a training without bf16, and about another for its measurements.
 SMALL = Flatness(
     seeds=5,
-    epochs=25,
+    epochs=60,
     net="small",
     width=8,
     train=2_500,
