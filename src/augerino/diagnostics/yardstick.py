@@ -7,7 +7,7 @@ from torch import Tensor
 
 from augerino.diagnostics.items import chance, judge
 
-RESOLUTION = 0.03  # of a value's variance: errors below a sixth of its standard deviation hardly count
+RESOLUTION = 0.003  # of a value's variance: errors below an eighteenth of its standard deviation hardly count
 
 
 class Yardstick:
