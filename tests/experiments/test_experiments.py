@@ -21,7 +21,7 @@ FIGURES = {
     "why": {"profile.png"},
     "camvid": {"data.png", "samples.png", "spreads.png", "losses.png", "equivariance.png", "turning.png"},
     "qm9": {"errors.png", "bounds.png", "haar.png"},
-    "cifar10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
+    "cifar10": {"accuracy.png", "ranges.png", "weights.png", "tolerances.png", "gallery.png"},
     "stl10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
     "recovery": {"settings.png", *(f"intervals-{name}.png" for name in ag.recovery.CONTESTANTS)},
     "flatness": {"violins.png", "spectra.png", "rays.png", "weights.png"},
