@@ -31,7 +31,7 @@ def draw_intervals(path: Path, score: Score) -> None:
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xlim(-1.02, 1.02)
     ax.set_xticks([-1, 0, 1], ["−limit", "0", "+limit"])
-    ax.set_title(f"{score.contestant}: overlap {score.overlap}, F1 {score.f1}", loc="left")
+    fig.suptitle(f"{score.contestant}: overlap {score.overlap}, F1 {score.f1}", x=0.01, ha="left")
     fig.legend(loc="outside lower center", ncols=2)
     fig.savefig(path)
 
