@@ -97,6 +97,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=Recovery.steps, help="of each training")
     options = parser.parse_args()
+    if options.seeds < 1:
+        parser.error("at least one seed is needed")
     torch.set_num_threads(1)
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "extents.json"

@@ -61,6 +61,7 @@ class Cifar10(RecognitionSettings):
         super().check()
         if not self.sizes or min(self.sizes) < 1:
             raise InputError(f"sizes must be numbers of training images, at least one, but got {self.sizes}.")
+        self._a_share("tolerances", *self.tolerances)
 
 
 def rows(settings: Cifar10) -> list[Row]:

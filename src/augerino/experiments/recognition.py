@@ -47,6 +47,7 @@ class RecognitionSettings(Settings):
         self._at_least_one("width", "asked")
         if self.steps is not None:
             self._at_least_one("steps")
+        self._a_share("tolerance", self.tolerance)
         if self.memory != 0.999:
             raise InputError(f"memory is 0.999 in this experiment, which runs ag.learn as it is, but got {self.memory}.")
 

@@ -44,6 +44,7 @@ class Recovery(BaseSettings):
     def check(self) -> None:
         super().check()
         self._at_least_one("steps", "items", "batch_size", "width")
+        self._a_share("tolerances", *self.tolerances)
         chosen_contestants(self)
         chosen_names(self)
 

@@ -37,6 +37,11 @@ class BaseSettings:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
 
+    def _a_share(self, name: str, *values: float) -> None:
+        for value in values:
+            if not 0 < value < 1:
+                raise InputError(f"{name} must lie between 0 and 1, but got {value:g}.")
+
 
 @dataclass(frozen=True)
 class Settings(BaseSettings):
