@@ -30,7 +30,7 @@ def test_any_form_of_data(data):
     assert learned.task == "classification" and len(learned.history.epochs) == 1
     assert learned.model(DATA.x[:3]).shape == (3, 4) and not learned.model.training
     assert learned.evaluate(data).items == 96
-    assert "rotate: yes" in str(learned)
+    assert str(learned).startswith("rotate: ") and "learned.check(data)" in str(learned)
     assert learned.policy.augmentation().bounds() == learned.bounds
 
 

@@ -150,7 +150,8 @@ def test_among_how_many_the_tolerance_is_divided(costs, among):
 def test_bounds_shrink_together_while_the_network_knows_nothing():
     ignorant = Sharp()
     ignorant.scale.data.zero_()
-    bounds, _ = probed(ignorant, [0.3, 0.6])
+    bounds, probe = probed(ignorant, [0.3, 0.6])
+    assert probe.unfinished == ("first", "second")  # nothing was found out
     assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
 
 
@@ -166,6 +167,13 @@ def test_labels_that_are_all_the_same_teach_nothing():
 def test_a_bound_that_had_no_time_to_reach_its_limit_is_called_unfinished():
     _, probe = probed(Sharp(), [0.3, 1e-3])
     assert probe.unfinished == ("second",)
+
+
+def test_a_training_too_short_for_questions_leaves_all_unfinished():
+    model = ag.InvariantModel(Sharp(), ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3])), average=ag.mean_log_prob)
+    probe = Probe(model, *numbers(), steps=2)
+    probe.step(), probe.step()
+    assert probe.unfinished == ("first", "second")
 
 
 def test_bounds_stay_once_settled():

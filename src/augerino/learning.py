@@ -66,6 +66,11 @@ class Learned:
         """What held-out data, given as to `learn`, say of each coordinate."""
         return diagnostics.gather(self.model, *draw_items(data, items, seed), seed=seed)
 
+    def check(self, data: Any, items: int = 500, seed: int = 0) -> str:
+        """A sentence for each coordinate, on the evidence of held-out data, given as to `learn`."""
+        findings = self.gather(data, items, seed)
+        return "\n".join(verdict.sentence for verdict in self.verdicts(findings=findings))
+
     def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
         """Loss and accuracy on other data, given as to `learn`."""
         loader, _ = _loader(data, batch_size, shuffle=False)
@@ -73,7 +78,8 @@ class Learned:
         return diagnostics.evaluate(self.model, self.objective.loss, loader)
 
     def __str__(self) -> str:
-        return "\n".join(verdict.sentence for verdict in self.verdicts())
+        told = [verdict.sentence for verdict in self.verdicts()]
+        return "\n".join([*told, "(as trained; learned.check(data) asks held-out data)"])
 
 
 def learn(

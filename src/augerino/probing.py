@@ -98,9 +98,12 @@ class Probe:
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Coordinates that were still growing, without having come to their limit, when they had to settle."""
+        """Coordinates that were still growing, without having come to their limit, when they had to settle.
+
+        All of them where too few questions were asked to tell, or the network knew nothing even then.
+        """
         if not self._moves:
-            return ()
+            return self.model.augmentation.names
         growing = (torch.stack(self._moves).mean(dim=0) > 0.5) & (self._asked < REACHED * self._limits)
         return tuple(name for name, still in zip(self.model.augmentation.names, growing.tolist(), strict=True) if still)
 
@@ -150,6 +153,8 @@ class Probe:
         found = self._asked.clone()
         with evaluation_mode(self.model):
             known = self._yardstick.known(self._judge(torch.zeros_like(t)))
+            if known <= KNOWS * self._yardstick.most:
+                self._moves.clear()  # nothing was found out
             for i, (bound, limit) in enumerate(zip(trained.tolist(), self._limits.tolist(), strict=True)):
                 if self._discrete[i] or self._asked[i] >= REACHED * limit or known <= KNOWS * self._yardstick.most:
                     continue

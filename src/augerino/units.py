@@ -103,6 +103,10 @@ def _slope_extent(t: float) -> str:
     return f"{_slope(-t)} to {_slope(t)}"
 
 
+def _copies_extent(t: float) -> str:
+    return f"{50 * t:.1f} % of copies"
+
+
 PLAIN = Unit("", _plain, _plain_extent)
 RADIAN = Unit("rad", _degrees, _degrees_extent)
 HALF_IMAGE = Unit("half-images", _image, _image_extent)
@@ -112,3 +116,4 @@ NOISE = Unit("of the signal's deviation", _noise, _noise_extent)
 LOG_FACTOR = Unit("log-factor", _factor, _factor_extent)
 INTENSITY = Unit("of full intensity", _intensity, _intensity_extent)
 SLOPE = Unit("", _slope, _slope_extent)
+COPIES = Unit("", _plain, _copies_extent)  # of a flip, whose spread is 1 where half of the copies are mirrored

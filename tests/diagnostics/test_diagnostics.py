@@ -61,13 +61,24 @@ def test_an_orbit_follows_the_input_around():
 
 @pytest.mark.parametrize(
     ("bound", "words"),
-    [(0.01, "rotate: no, the data allow at most ±0.6°"), (0.8, "rotate: yes, ±45.8°"), (3.1, "rotate: yes, all the way")],
+    [
+        (0.01, "rotate: learned ±0.6°, as good as none"),
+        (0.8, "rotate: learned ±45.8°"),
+        (3.1, "rotate: learned all the way"),
+    ],
 )
 def test_verdicts_in_words(bound, words):
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
     (verdict,) = verdicts(augmentation, {"rotate": 0.3}, {"rotate": math.pi / 4})
     assert verdict.sentence.startswith(words) and verdict.sentence.endswith("true extent ±45.0°")
     assert verdict.start_text == "±17.2°" and verdict.learned == pytest.approx(bound)
+
+
+def test_without_evidence_a_bound_on_its_way_is_not_decided():
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.4]))
+    (verdict,) = verdicts(augmentation, {"rotate": 0.3}, unfinished=("rotate",))
+    assert verdict.answer == "undecided"
+    assert verdict.sentence == "rotate: not decided, still moving at ±22.9° when training ended: needs more data or epochs"
 
 
 def test_a_verdict_without_limits_or_units():
@@ -78,19 +89,19 @@ def test_a_verdict_without_limits_or_units():
             return x + t
 
     (verdict,) = verdicts(ag.Augmentation(Plain(), ag.Gaussian([0.0], [0.5])), {"amount": 0.1})
-    assert verdict.sentence == "amount: yes, ±0.5 (sd) around +0"
+    assert verdict.sentence == "amount: learned ±0.5 (sd) around +0"
 
 
 @pytest.mark.parametrize(
     ("augmentation", "sentence"),
     [
-        (ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.9])), "flip_horizontal: yes, 90.0 % of copies"),
+        (ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.9])), "flip_horizontal: learned 90.0 % of copies"),
         (
             ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.001])),
-            "flip_horizontal: no, the data allow at most 0.1 % of copies",
+            "flip_horizontal: learned 0.1 % of copies, as good as none",
         ),
-        (ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])), "rotate: yes, -0.1° to +90.0°"),
-        (ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([1.5], [0.01])), "rotate: yes, ±0.6° (sd) around +85.9°"),
+        (ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])), "rotate: learned -0.1° to +90.0°"),
+        (ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([1.5], [0.01])), "rotate: learned ±0.6° (sd) around +85.9°"),
     ],
 )
 def test_every_distribution_is_told_as_it_is(augmentation, sentence):
@@ -101,9 +112,9 @@ def test_every_distribution_is_told_as_it_is(augmentation, sentence):
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        (0.01, "rotate: no, the data allow at most ±0.6°"),
-        (0.8, "rotate: yes, masks follow, ±45.8°"),
-        (3.1, "rotate: yes, equivariant, masks follow all the way (±177.6°)"),
+        (0.01, "rotate: learned ±0.6°, as good as none"),
+        (0.8, "rotate: learned ±45.8°, masks follow"),
+        (3.1, "rotate: learned all the way (±177.6°), masks follow"),
     ],
 )
 def test_masks_follow_where_labels_stay(bound, words):
@@ -112,7 +123,7 @@ def test_masks_follow_where_labels_stay(bound, words):
     model = ag.EquivariantModel(nn.Identity(), augmentation, action=output_action(augmentation.transform))
     assert model.followed == ("rotate",) and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
     rotate, brightness = verdicts(augmentation, augmentation.bounds(), followed=model.followed, outputs="masks")
-    assert rotate.sentence == words and brightness.sentence == "brightness: yes, ±50.0 % of full intensity"
+    assert rotate.sentence == words and brightness.sentence == "brightness: learned ±50.0 % of full intensity"
 
 
 def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():

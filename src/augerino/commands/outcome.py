@@ -211,12 +211,15 @@ def _coordinate(learned: Learned, verdict: Verdict, findings: Findings, true: di
         "true": true.get(name),
         "support": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
         "discrete": (low, high) == (0.0, 1.0),
-        "evidence": _evidence(learned, findings.coordinates[name]),
+        "evidence": _evidence(learned, findings.coordinates[name], discrete=(low, high) == (0.0, 1.0)),
     }
 
 
-def _evidence(learned: Learned, found: Evidence) -> dict[str, Any]:
+def _evidence(learned: Learned, found: Evidence, *, discrete: bool) -> dict[str, Any]:
     unit = learned.augmentation.transform.unit(found.coordinate)
+
+    def text(extent: float) -> str:
+        return unit.extent(extent) if not discrete else "all mirrored" if extent else "none mirrored"
 
     def change(extent: float, text: str, loss: Change, right: Change | None) -> dict[str, Any]:
         accuracy = None if right is None else dataclasses.asdict(right)
@@ -224,10 +227,10 @@ def _evidence(learned: Learned, found: Evidence) -> dict[str, Any]:
 
     return {
         "off": change(0.0, "switched off", found.off, found.off_right),
-        "wider": change(found.wider_extent, unit.extent(found.wider_extent), found.wider, found.wider_right),
+        "wider": change(found.wider_extent, text(found.wider_extent), found.wider, found.wider_right),
         "profile": {
             "extents": found.extents,
-            "texts": [unit.extent(extent) for extent in found.extents],
+            "texts": [text(extent) for extent in found.extents],
             "loss": [rise.mean for rise in found.rise],
             "low": [rise.low for rise in found.rise],
             "high": [rise.high for rise in found.rise],

@@ -22,7 +22,7 @@ class Verdict:
     """One coordinate's answer; `start`, `learned`, `interval` and `true` are in the coordinate's own unit.
 
     With evidence from held-out data, `interval` is the 95 % interval of where the loss begins to rise; without, the answer
-    rests on the learned extent alone.
+    rests on the learned extent alone, and the sentence says no more than what was learned.
     """
 
     coordinate: str
@@ -112,11 +112,18 @@ class _Case:
 
 def _judge_extent(case: _Case) -> tuple[Answer, str]:
     """By the learned extent alone."""
+    follow = "" if case.follower is None else f", {case.follower} follow"
+    if case.unfinished:
+        return "undecided", _still_moving(case)
     if case.reach < case.nothing:
-        return "none", f"no, the data allow at most {case.text}"
+        return "none", f"learned {case.text}, as good as none"
     if case.spread >= ALL * case.limit:
-        return "full", _all_the_way(case)
-    return "symmetry", f"yes, {case.text}" if case.follower is None else f"yes, {case.follower} follow, {case.text}"
+        return "full", f"learned all the way ({case.text}){follow}"
+    return "symmetry", f"learned {case.text}{follow}"
+
+
+def _still_moving(case: _Case) -> str:
+    return f"not decided, still moving at {case.text} when training ended"
 
 
 def _all_the_way(case: _Case) -> str:
@@ -143,7 +150,7 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
         if found.extents[-1] >= ALL * case.limit and case.reach >= ALL * case.limit:
             return "full", _all_the_way(case)
         if case.unfinished:
-            return "undecided", f"not decided, still moving at {case.text} when training ended"
+            return "undecided", _still_moving(case)
         beyond = case.unit.extent(found.extents[-1])
         return "symmetry", f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})"
     low, high = found.interval
@@ -152,7 +159,7 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
     if high - low > LOOSE * max(found.reach, case.nothing):
         return "undecided", f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}"
     if found.reach > case.reach and case.unfinished:
-        return "undecided", f"not decided, still moving at {case.text} when training ended"
+        return "undecided", _still_moving(case)
     if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
         return "full", _all_the_way(case)
     if low > case.reach:  # the model bears more than was learned

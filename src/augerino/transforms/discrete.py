@@ -7,6 +7,7 @@ from torch import Tensor
 
 from augerino import lie
 from augerino.transforms.base import Size, Transform, choose
+from augerino.units import COPIES
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
 
@@ -32,6 +33,7 @@ class Flip(Transform):
         full = [f"flip_{name}" if f"flip_{name}" in _AXES else name for name in names]
         self.names = choose(full, _AXES, "Flip")
         self.limits = (1.0,) * len(self.names)
+        self.units = (COPIES,) * len(self.names)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
