@@ -181,13 +181,14 @@ class TestRunFolder:
             pass
         assert sorted(path.name for path in tmp_path.rglob("*.tmp")) == [".mine.tmp", "a.5.tmp", "notes.tmp"]
 
-    @pytest.mark.parametrize("name", ["figures", "checkpoint.safetensors"])
+    @pytest.mark.parametrize("name", ["figures", "checkpoint.safetensors", "figures/ranges.png", "model/config.json"])
     def test_a_link_out_of_the_folder_is_refused(self, tmp_path, name):
-        (tmp_path / "run").mkdir()
-        (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+        link = tmp_path / "run" / name
+        link.parent.mkdir(parents=True)
+        link.symlink_to(tmp_path / "elsewhere")
         with pytest.raises(ag.InputError, match=f"{name} is a link that leads out of the run folder"):
             RunFolder(tmp_path / "run").writing().__enter__()
-        assert [path.name for path in (tmp_path / "run").iterdir()] == [name]
+        assert [path for path in (tmp_path / "run").rglob("*") if not path.is_dir()] == [link]
 
     def test_a_run_killed_before_it_began_leaves_a_name_that_can_be_used(self, tmp_path):
         left_by(tmp_path)

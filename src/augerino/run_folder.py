@@ -58,7 +58,7 @@ class RunFolder:
             say: is told where the folder was left locked by a process that has ended.
         """
         with run_lock.hold(self.path, take_over=take_over, say=say):
-            for path in self.path.iterdir():
+            for path in self.path.rglob("*"):
                 if path.is_symlink() and not path.resolve().is_relative_to(self.path.resolve()):
                     raise InputError(f"{path} is a link that leads out of the run folder, where nothing is written: remove it.")
             for path in self.path.rglob(".*.tmp"):

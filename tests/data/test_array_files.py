@@ -325,6 +325,16 @@ class TestDamage:
         with pytest.raises(ag.InputError, match=r"unpacks to 2\d\d\d\.\d GB, more than half of this machine's memory"):
             open_source(tmp_path / "a.npz")
 
+    def test_a_header_that_claims_gigabytes_gets_none_of_them(self, tmp_path, monkeypatch):
+        asked = []
+        read = zipfile.ZipExtFile.read
+        monkeypatch.setattr(zipfile.ZipExtFile, "read", lambda self, size=-1: asked.append(size) or read(self, size))
+        with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.npy", b"\x93NUMPY\x02\x00" + (2**32 - 1).to_bytes(4, "little") + b" " * 2**20)
+        with pytest.raises(ag.InputError, match=r"whose header claims 4294967295 bytes"):
+            open_source(tmp_path / "a.npz")
+        assert asked and max(asked) <= 2**16
+
     def test_truncated_and_damaged_archives(self, tmp_path):
         file = io.BytesIO()
         np.savez(file, x=images(20, 6, 6), y=Y)

@@ -53,7 +53,7 @@ def test_nothing_is_called(function, protocol, tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "Ran out of input"),
+        (b"", "pickle exhausted before seeing STOP"),
         (b"hello", "."),
         (pickle.dumps([1, 2]), "no dictionary"),
         (pickle.dumps({"data": np.array([1.5])}, 4), "something else than bytes"),
@@ -63,6 +63,8 @@ def test_nothing_is_called(function, protocol, tmp_path):
         (pickle.dumps({"data": np.zeros(600, np.uint8)}, 4).replace(b"M\x58\x02", b"M\xff\xff", 1), "claims the shape"),
         (pickle.dumps({"data": np.zeros(600, np.uint8)}, 4)[:300], "."),
         (b"cnumpy\nndarray\n.", "no dictionary"),
+        (b"\x80\x02Nr\x00\x00\x01\x10.", "sets aside more memory than byte arrays need"),  # 9 bytes that took gigabytes
+        (b"Np99999999\n.", "sets aside more memory"),
         (b"(dS'data'\ncnumpy.core.multiarray\n_reconstruct\n(tRs.", "."),
     ],
 )

@@ -47,6 +47,14 @@ def test_read_from_disk_they_are_the_same(tmp_path, streamed):
     assert sum(map(len, workers)) == 32 and set(torch.cat(workers).tolist()) == {0, 1}
 
 
+def test_no_headers_pile_up_while_a_shard_is_looked_over(tmp_path, monkeypatch):
+    kept = []
+    further = tarfile.TarFile.next
+    monkeypatch.setattr(tarfile.TarFile, "next", lambda tar: kept.append(len(tar.members)) or further(tar))
+    open_source(write_tar(tmp_path / "all.tar", members(10)))
+    assert len(kept) > 20 and max(kept) <= 2
+
+
 @pytest.mark.parametrize("names", [("train/0.tar", "test/0.tar"), ("a-train-000.tar", "a-val-000.tar")])
 def test_names_tell_parts_apart(tmp_path, names):
     for name, n in zip(names, (6, 4), strict=True):

@@ -16,6 +16,8 @@ import numpy as np
 from augerino.data.found import shown
 from augerino.errors import InputError
 
+LONGEST_HEADER = 2**16  # bytes of an array's header; numpy itself writes a few hundred
+
 
 class ArrayHeader(NamedTuple):
     """Shape and type of an array that has not been read yet."""
@@ -150,6 +152,8 @@ class _Counting(io.RawIOBase):
         self.file, self.count = file, 0
 
     def read(self, size: int = -1, /) -> bytes:
+        if not 0 <= size <= LONGEST_HEADER:  # numpy reads as much as a header claims before it looks at it
+            raise ValueError(f"it has an array whose header claims {size} bytes")
         data = self.file.read(size)
         self.count += len(data)
         return data

@@ -7,12 +7,15 @@ own, which only note what they are given; every other name is refused. Numpy see
 import io
 import math
 import pickle
+import pickletools
 from typing import Any
 
 import numpy as np
 
 from augerino.data.found import shown
 from augerino.errors import InputError
+
+LARGEST_NOTE = 2**16  # of the numbers under which a pickle keeps what it comes back to: for each below it, memory is set aside
 
 
 class _Noted:
@@ -63,6 +66,10 @@ def read_arrays(content: bytes, name: str) -> dict[str, Any]:
         name: of the file, for messages.
     """
     try:
+        if any(
+            code.name in ("PUT", "BINPUT", "LONG_BINPUT") and note > LARGEST_NOTE for code, note, _ in pickletools.genops(content)
+        ):
+            raise ValueError("it sets aside more memory than byte arrays need")
         found = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
         if not isinstance(found, dict):
             raise ValueError("it holds no dictionary")

@@ -18,6 +18,7 @@ from augerino.data import streams
 from augerino.data.found import PARTS, TARGET_NAMES, Found, Request, choose_parts, parts_by_name, shown, some
 from augerino.data.pictures import EXTENSIONS, UnreadableImage
 from augerino.data.streams import Pictures, report
+from augerino.data.tarballs import Careful
 from augerino.errors import InputError
 
 LARGEST_PICTURE = 2**28  # bytes
@@ -121,18 +122,6 @@ class _Shard(NamedTuple):
     labels: np.ndarray
 
 
-class _Careful:
-    """A file for `tarfile` that refuses to read much at once: a header that claims gigabytes shall not get them."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.seek, self.tell, self._read = file.seek, file.tell, file.read
-
-    def read(self, size: int) -> bytes:
-        if size > LARGEST_LABEL:
-            raise tarfile.ReadError("a name of more than 64 kB")
-        return self._read(size)
-
-
 def _index(path: Path, name: str, target: str | None) -> _Shard:
     """Where the pictures of a shard lie, and their labels, in the order of the pictures."""
     pictures: dict[str, tuple[int, int]] = {}
@@ -140,7 +129,7 @@ def _index(path: Path, name: str, target: str | None) -> _Shard:
     try:
         with open(path, "rb") as file:
             length = os.fstat(file.fileno()).st_size
-            careful: Any = _Careful(file)
+            careful: Any = Careful(file)
             with tarfile.open(fileobj=careful, mode="r:") as tar:
                 for member in tar:
                     tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep them all
