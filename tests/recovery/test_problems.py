@@ -1,5 +1,6 @@
 """Every problem's answer is exact: the construction is checked on the items it draws, not on a network."""
 
+import dataclasses
 import itertools
 import math
 
@@ -57,6 +58,17 @@ def test_there_are_enough_of_every_kind_and_difficulty():
     assert set(kinds) == {"soft", "target", "full", "sides", "mirrored", "swapped"}
     pairs = [sorted(answer.true > 0 for answer in problem.answers) for problem in PROBLEMS if len(problem.axes) == 2]
     assert pairs.count([False, True]) >= 3 and pairs.count([True, True]) >= 3
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+def test_a_difficulty_is_what_it_is_called(problem):
+    assert (problem.items <= 300) == (problem.difficulty == "few")
+    assert (problem.base.noise > 0) == (problem.base.clutter > 0) == (problem.difficulty == "noisy")
+    one, other = (problem.base.draw(torch.zeros(1, dtype=torch.long), torch.Generator().manual_seed(seed)) for seed in (1, 1))
+    assert torch.equal(one, other)
+    if problem.difficulty == "noisy":
+        bare = dataclasses.replace(problem.base, noise=0.0, clutter=0)
+        assert (bare.draw(torch.zeros(1, dtype=torch.long), torch.Generator().manual_seed(1)) - one).abs().max() > 0.05
 
 
 @pytest.mark.parametrize(("problem", "axis"), SOFT, ids=named(SOFT))
@@ -182,6 +194,7 @@ class TestAxis:
             (("rotate", "soft", (1.0, 0.0), 0.1), "two or more ascending poses"),
             (("translate_x", "soft", (-0.2, 0.2), 0.2), "two poses would share items"),
             (("scale", "target"), "needs an extent above 0"),
+            (("rotate", "sooft", (0.0, 1.0), 0.1), "one of soft, target, full, sides, mirrored, swapped, but rotate is 'sooft'"),
         ],
     )
     def test_what_has_no_answer_is_refused(self, axis, message):
@@ -204,6 +217,8 @@ class TestProblem:
         base = Images.load(tmp_path / "mine.npz", radius=0.9)
         assert base.images.shape == (4, 3, 20, 20) and base.classes == 2
         assert torch.equal(base.images, Images.of(pictures.transpose(0, 3, 1, 2), [0, 1, 0, 1], radius=0.9).images)
+        assert torch.equal(base.images, Images.of(pictures.astype(np.int64), [0, 1, 0, 1], radius=0.9).images)
+        assert torch.equal(base.images, Images.of(pictures[:, ::-1][:, ::-1], [0, 1, 0, 1], radius=0.9).images)
         np.savez(tmp_path / "other.npz", x=pictures)
         with pytest.raises(ag.InputError, match="should hold an array 'images', but has: x"):
             Images.load(tmp_path / "other.npz")
@@ -220,11 +235,35 @@ class TestProblem:
             (ag.Flip("horizontal"), (Axis("flip_horizontal", "full"),), "cannot be 'full'"),
             (ag.Affine2d("rotate"), (Axis("rotate", "sides"),), "cannot be 'sides'"),
             (ag.Affine3d("translate_x"), (Axis("translate_x", "target", extent=0.1),), "has no limit"),
+            (ag.Affine2d("translate_x"), (Axis("translate_x", "soft", (-5.0, 5.0), 0.1),), "would be 4.9, beyond its limit of 1"),
         ],
     )
     def test_axes_must_fit_the_transform(self, transform, axes, message):
         with pytest.raises(ag.InputError, match=message):
             Problem("wrong", Pulses(), transform, axes)
+
+    def test_a_picture_that_is_not_square_keeps_its_shape(self):
+        wide = torch.ones(2, 1, 10, 20)
+        base = Images.of(wide, radius=1.0, blur=0.0)
+        assert base.images.shape == (2, 1, 20, 20)
+        assert base.images[0, 0, :4].max() == 0 and base.images[0, 0, 8:12, 8:12].min() == 1
+
+    @pytest.mark.parametrize(
+        ("images", "options", "message"),
+        [
+            (torch.full((2, 1, 8, 8), 2.0), {}, "reach from 2 to 2"),
+            (torch.full((2, 1, 8, 8), 300), {}, "reach from 300 to 300"),
+            (torch.full((2, 1, 8, 8), math.nan), {}, "all finite"),
+            (torch.zeros(0, 1, 8, 8), {}, r"but are \(0, 1, 8, 8\)"),
+            (torch.zeros(2, 1, 8, 8), {"radius": -1.0}, "radius above 0 and at most 1"),
+            (torch.zeros(2, 1, 8, 8), {"blur": -1.0}, "blur of at least 0"),
+            (torch.zeros(2, 1, 8, 8), {"labels": np.array(["a", "b"])}, "Labels of base images must be a tensor or an array"),
+            (torch.zeros(2, 1, 8, 8), {"labels": np.array([0.0, 1.0])}, "must be integers"),
+        ],
+    )
+    def test_pictures_that_make_no_base_are_refused(self, images, options, message):
+        with pytest.raises(ag.InputError, match=message):
+            Images.of(images, **options)
 
     def test_images_need_a_label_each(self):
         with pytest.raises(ag.InputError, match="one label each"):

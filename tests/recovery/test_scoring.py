@@ -1,12 +1,13 @@
 """Scores are what they say: overlap of intervals, F1 of sets, intervals over seeds; and contestants do what they are named."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
 import augerino as ag
-from augerino.recovery import CONTESTANTS, Contestant, Reading, contestant, embedded, score, summarise
-from augerino.recovery.released import NEAR_ZERO, WIDE, informed_start
+from augerino.recovery import CONTESTANTS, Contestant, Reading, contestant, contestants, embedded, score, summarise
+from augerino.recovery.released import NEAR_ZERO, WIDE, ReleasedPenalty, informed_start
 from augerino.recovery.scoring import f1, judge
 
 PROBLEMS = {problem.name: problem for problem in embedded()}
@@ -68,6 +69,13 @@ def test_what_cannot_be_scored_is_told():
         score(Contestant("silent", lambda problem, seed: {}), [SOFT], seeds=1)
     with pytest.raises(ag.InputError, match="nothing to score of 'nobody'"):
         summarise("nobody", [])
+    with pytest.raises(ag.InputError, match="nothing to score of 'widest'"):
+        score(contestant("widest"), [], seeds=1)
+    with pytest.raises(ag.InputError, match="needs a name of its own"):
+        score(contestant("widest"), [SOFT, SOFT], seeds=1)
+    for wrong in (math.nan, -1.0, math.inf):
+        with pytest.raises(ag.InputError, match=f"at least 0, but a contestant gave {wrong} for rotate"):
+            judge(SOFT, 0, {"rotate": wrong})
     with pytest.raises(ag.InputError, match="no contestant 'prob'"):
         contestant("prob")
 
@@ -80,6 +88,41 @@ def test_every_contestant_runs_on_every_kind_of_coordinate(name):
     found = run(problem, 0)
     assert set(found) == {"rotate", "flip_horizontal"} and all(math.isfinite(value) for value in found.values())
     assert found == run(problem, 0) and 0 <= found["flip_horizontal"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "rotate", "regularizer"),
+    [
+        ("probe", {"method": "probe", "tolerance": 0.07}, 0.3, type(None)),
+        ("squares", {"method": "gradient", "weight": 0.07}, 0.3, type(None)),  # what `learn` has by default
+        ("squares-informed", {"method": "gradient", "weight": 0.07, "warm_up": 0.1}, WIDE, ag.NegativeL2),
+        ("released", {"method": "gradient", "weight": 0.07, "augmentation_lr": 0.01, "warm_up": 0.0}, WIDE, ReleasedPenalty),
+        ("log-volume", {"method": "gradient", "weight": 0.07}, 0.3, ag.LogVolume),
+    ],
+)
+def test_a_contestant_is_what_it_is_called(name, expected, rotate, regularizer, monkeypatch):
+    given = {}
+
+    def learn(net, data, *, recipe, augmentation, regularizer=None, **others):
+        given.update(recipe=recipe, augmentation=augmentation, regularizer=regularizer)
+        return SimpleNamespace(augmentation=augmentation)
+
+    monkeypatch.setattr(contestants, "learn", learn)
+    contestant(name, 0.07).run(SOFT, 0)
+    assert {field: getattr(given["recipe"], field) for field in expected} == expected
+    assert given["augmentation"].bounds()["rotate"] == pytest.approx(rotate)
+    others = [bound for other, bound in given["augmentation"].bounds().items() if other != "rotate"]
+    assert others == pytest.approx([0.3] * len(others)) if rotate == 0.3 else max(others) == pytest.approx(NEAR_ZERO)
+    assert isinstance(given["regularizer"], regularizer)
+
+
+def test_the_released_penalty_is_on_full_widths_and_ends_past_a_width_of_ten():
+    def penalty(rotate, shift):
+        augmentation = ag.Augmentation(ag.Affine2d("rotate", "translate_x"), ag.Uniform([rotate, shift]))
+        return ReleasedPenalty(augmentation.names)(augmentation).item()
+
+    assert penalty(1.5, 0.2) == pytest.approx(-math.hypot(3.0, 4.0))  # its translations are scaled by a tenth
+    assert penalty(4.95, 1e-4) == pytest.approx(-9.9, rel=1e-4) and penalty(5.05, 1e-4) == 0
 
 
 def test_a_recipe_is_scored_as_learn_runs_it():

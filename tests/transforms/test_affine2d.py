@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import augerino as ag
+from augerino.lie import table2d
 from augerino.transforms import functional
 from tests.conftest import smooth_images
 
@@ -116,7 +117,11 @@ def test_huge_coordinates_give_finite_images_and_gradients(padding, values):
 class TestHalfPrecision:
     """Coordinates in bf16 would be off by pixels, and grid_sample in bf16 is wrong above 32,767 pixels."""
 
-    def test_autocast_changes_nothing(self):
+    @pytest.mark.parametrize("plain", [False, True], ids=["by hand", "in plain operations"])
+    def test_autocast_changes_nothing(self, plain, monkeypatch):
+        if plain:  # as in a graph and on other devices
+            for module in (functional, table2d):
+                monkeypatch.setattr(module, "eager", lambda *tensors: False)
         x, t = torch.rand(2, 3, 32, 32), torch.rand(2, 6) * 0.5
         expected = ag.Affine2d()(x, t)
         with torch.autocast("cpu", torch.bfloat16):

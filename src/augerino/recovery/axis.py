@@ -8,7 +8,7 @@ the logarithm of its slope.
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Generator, Tensor
@@ -56,6 +56,8 @@ class Axis:
     def __post_init__(self) -> None:
         if self.period is None and self.name.startswith("rotate"):
             object.__setattr__(self, "period", 2 * math.pi)
+        if self.kind not in get_args(Kind):
+            raise InputError(f"An axis is one of {', '.join(get_args(Kind))}, but {self.name} is '{self.kind}'.")
         if self.kind == "target" and self.extent <= 0:
             raise InputError(f"A target along {self.name} needs an extent above 0, but got {self.extent:g}.")
         if self.kind == "soft":

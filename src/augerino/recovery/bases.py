@@ -11,9 +11,11 @@ from typing import Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from augerino.data import archives, clouds, signals
+from augerino.data.arrays import as_tensor
 from augerino.errors import InputError
 from augerino.recovery.glyphs import shrink, soften
 
@@ -34,7 +36,7 @@ class Images:
     """Pictures of several classes on an even ground.
 
     Args:
-        images: (K, C, H, W) in [0, 1], black outside a disc of `radius` (of half the frame) if they are to be turned.
+        images: (K, C, S, S) in [0, 1], black outside a disc of `radius` (of half the frame) if they are to be turned.
         labels: (K,), the class of each.
         radius: within which everything lies, clutter and noise too.
         low, high: which intensities black and white become; both brighter than 0 and darker than 1 where brightness moves.
@@ -51,10 +53,14 @@ class Images:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.images.dim() != 4 or self.labels.shape != self.images.shape[:1]:
+        shape = tuple(self.images.shape)
+        if len(shape) != 4 or shape[2] != shape[3] or 0 in shape or tuple(self.labels.shape) != shape[:1]:
             raise InputError(
-                f"Base images must be (K, C, H, W) with one label each, but are {tuple(self.images.shape)} "
-                f"with labels {tuple(self.labels.shape)}."
+                f"Base images must be (K, C, S, S) with one label each, but are {shape} with labels {tuple(self.labels.shape)}."
+            )
+        if not (self.images.min() >= -1e-4 and self.images.max() <= 1 + 1e-4):
+            raise InputError(
+                f"Base images must lie in [0, 1], but reach from {self.images.min():.4g} to {self.images.max():.4g}."
             )
         if len(self.labels.unique()) != self.classes or self.labels.min() < 0:
             raise InputError("The labels of base images must be 0, 1, 2, ... with none left out.")
@@ -73,20 +79,25 @@ class Images:
         """Any pictures as a base, shrunk to `radius` of the frame and cut to the disc in it, so that they can be moved.
 
         Args:
-            images: (K, C, H, W) or (K, H, W), bytes or numbers in [0, 1].
+            images: (K, C, H, W), (K, H, W, C) or (K, H, W): integers from 0 to 255, or numbers in [0, 1]. What is not square
+                gets black margins.
             labels: (K,); by default every picture is a class of its own.
             radius: of half the frame; leave room for whatever moves them.
-            side: pixels of the frame; by default the pictures' own height.
+            side: pixels of the frame; by default the longer side of the pictures.
             blur: in pixels. A warp blurs what is sharp, and by how much tells how far an item was moved; scales need more of it.
             options: `low`, `high`, `clutter`, `noise`.
         """
-        x = torch.as_tensor(images)
-        x = x.float() / 255 if x.dtype == torch.uint8 else x.float()
-        x = x[:, None] if x.dim() == 3 else x
-        if x.dim() != 4:
-            raise InputError(f"Base images must be (K, C, H, W) or (K, H, W), but are {tuple(x.shape)}.")
-        numbers = torch.arange(len(x)) if labels is None else torch.as_tensor(labels).long()
-        small = shrink(x, radius, side or x.shape[-2], blur)
+        if not 0 < radius <= 1 or not blur >= 0 or (side is not None and side < 4):
+            raise InputError(
+                f"A base needs a radius above 0 and at most 1, a blur of at least 0 and a side of at least 4 pixels, "
+                f"but got radius {radius:g}, blur {blur:g}, side {side}."
+            )
+        x = _square(as_tensor(images, "Base images"))
+        numbers = torch.arange(len(x)) if labels is None else as_tensor(labels, "Labels of base images")
+        if numbers.is_floating_point() or numbers.dtype == torch.bool:
+            raise InputError(f"Labels of base images must be integers, but are {numbers.dtype}.")
+        numbers = numbers.long()
+        small = shrink(x, radius, side or x.shape[-1], blur)
         return cls(small * disc(small.shape[-1], radius), numbers, radius, **options)  # type: ignore[arg-type]
 
     @classmethod
@@ -97,10 +108,7 @@ class Images:
         if "images" not in names:
             raise InputError(f"{path} should hold an array 'images', but has: {', '.join(names) or 'none'}.")
         arrays = archives.load_npz(path, [name for name in ("images", "labels") if name in names])
-        images = arrays["images"]
-        if images.ndim == 4 and images.shape[-1] in (1, 3) and images.shape[1] not in (1, 3):  # channels last
-            images = np.moveaxis(images, -1, 1)
-        return cls.of(np.ascontiguousarray(images), arrays.get("labels"), **options)  # type: ignore[arg-type]
+        return cls.of(arrays["images"], arrays.get("labels"), **options)  # type: ignore[arg-type]
 
     @property
     def classes(self) -> int:
@@ -114,6 +122,26 @@ class Images:
             field = soften(torch.randn(x.shape, generator=generator), 1.0)
             x = x + self.noise * disc(x.shape[-1], self.radius) * field / field.std()
         return self.low + (self.high - self.low) * x.clamp(0, 1)
+
+
+def _square(x: Tensor) -> Tensor:
+    """Pictures in any form as (K, C, S, S) in [0, 1]."""
+    shape = tuple(x.shape)
+    if len(shape) == 4 and shape[-1] in (1, 3) and shape[1] not in (1, 3):
+        x = x.movedim(-1, 1)
+    x = x[:, None] if x.dim() == 3 else x
+    if x.dim() != 4 or 0 in shape:
+        raise InputError(f"Base images must be (K, C, H, W), (K, H, W, C) or (K, H, W), but are {shape}.")
+    most = 1 if x.is_floating_point() or x.dtype == torch.bool else 255
+    x = x.float()
+    if not (x.min() >= 0 and x.max() <= most):
+        raise InputError(
+            "Base images must be integers from 0 to 255 or numbers in [0, 1], all finite, "
+            f"but reach from {x.min():.4g} to {x.max():.4g}."
+        )
+    side = max(x.shape[2:])
+    down, across = side - x.shape[2], side - x.shape[3]
+    return F.pad(x / most, (across // 2, across - across // 2, down // 2, down - down // 2))
 
 
 def pick(labels: Tensor, label: Tensor, generator: Generator) -> Tensor:

@@ -57,6 +57,8 @@ def shrink(images: Tensor, radius: float, side: int, blur: float = 0.7) -> Tenso
 
 def soften(images: Tensor, sigma: float = 0.7) -> Tensor:
     """A Gaussian blur of so many pixels: what is smooth can be moved twice and stay what it is when moved once."""
+    if sigma == 0:
+        return images
     reach = torch.arange(-3, 4)
     kernel = torch.exp(-(reach / sigma).square() / 2)
     kernel = (kernel / kernel.sum()).to(images)

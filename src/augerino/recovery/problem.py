@@ -90,6 +90,11 @@ class Problem:
                 raise InputError(f"In the problem '{self.name}', {axis.name} cannot be '{axis.kind}'.")
             if not math.isfinite(self.limit(axis.name)):
                 raise InputError(f"In the problem '{self.name}', {axis.name} has no limit, so its overlap has no scale.")
+            if (true := axis.answer(self.limit(axis.name))) > self.limit(axis.name):
+                raise InputError(
+                    f"In the problem '{self.name}', the true extent of {axis.name} would be {true:.4g}, beyond its limit of "
+                    f"{self.limit(axis.name):.4g}: bring the poses closer together."
+                )
         if self.items < 1:
             raise InputError(f"The problem '{self.name}' needs at least one item, but got {self.items}.")
 

@@ -100,6 +100,9 @@ def judge(problem: Problem, seed: int, learned: dict[str, float]) -> Outcome:
     missing = [answer.coordinate for answer in problem.answers if answer.coordinate not in learned]
     if missing:
         raise InputError(f"A contestant must give an extent for every coordinate, but gave none for {', '.join(missing)}.")
+    for name, value in learned.items():
+        if not 0 <= value < float("inf"):
+            raise InputError(f"An extent is a number of at least 0, but a contestant gave {value} for {name}.")
     readings = [Reading(a.coordinate, a.true, a.limit, a.least, float(learned[a.coordinate])) for a in problem.answers]
     return Outcome(problem.name, seed, tuple(readings), {name: float(value) for name, value in learned.items()})
 
@@ -160,5 +163,8 @@ def score(recipe: Recipe | Contestant, problems: Sequence[Problem] | None = None
     """
     chosen = recipe if isinstance(recipe, Contestant) else by_recipe(recipe)
     which = range(seeds) if isinstance(seeds, int) else seeds
-    found = [judge(problem, seed, chosen.run(problem, seed)) for problem in problems or embedded() for seed in which]
+    chosen_problems = embedded() if problems is None else problems
+    if len({problem.name for problem in chosen_problems}) < len(chosen_problems):
+        raise InputError("Every problem needs a name of its own, by which its outcomes are put together, but two have the same.")
+    found = [judge(problem, seed, chosen.run(problem, seed)) for problem in chosen_problems for seed in which]
     return summarise(chosen.name, found)
