@@ -88,18 +88,23 @@ def _scored(model: dict) -> str:
     return f"{name}: {accuracy:.1%}" if accuracy is not None else f"{name}: loss {model['loss']:.3f}"
 
 
+def changes(result: dict) -> list[str]:
+    """The words of the command line that change the preset's settings to the run's."""
+    words = []
+    for key, value in result["changed"].items():
+        name = key.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            words += [f"--{name}", *map(str, value if isinstance(value, list) else [value])]
+    return words
+
+
 def experiment_section(folder: Path) -> str:
     """One experiment: command, table, figures."""
     result = json.loads((folder / "result.json").read_text())
-    changed = ", ".join(f"{key} = {value}" for key, value in result["changed"].items()) or "nothing changed"
-    options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in result["changed"].items())
-    command = f"augerino run {result['experiment']} --preset {result['preset']} --data DIR {options}".strip()
-    lines = [
-        f"## {result['experiment']}",
-        "",
-        f"`{command}` ({changed}); {result['seconds'] / 60:.0f} minutes of training in all.",
-        "",
-    ]
+    command = " ".join(["augerino run", result["experiment"], "--preset", result["preset"], "--data DIR", *changes(result)])
+    lines = [f"## {result['experiment']}", "", f"`{command}`; {result['seconds'] / 60:.0f} minutes of training in all.", ""]
     settings = ", ".join(f"{key} {value}" for key, value in result["settings"].items() if key != "jobs")
     lines += [f"Settings: {settings}.", "", "| row | measured | paper |", "| --- | --- | --- |"]
     cells = [[line[key].replace("|", "·") for key in ("row", "measured", "paper")] for line in result["table"]]

@@ -4,18 +4,23 @@ import contextlib
 import doctest
 import importlib
 import io
+import json
 import pkgutil
 import re
 import warnings
 from pathlib import Path
 
 import pytest
+import tyro
 
 import augerino
+from augerino.experiments import catalogue
+from augerino.experiments.runner import settings_json
 from tests.conftest import need
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+RESULTS = ROOT / "docs" / "results"
 BLOCK = re.compile(r"(?:<!-- needs: ([\w, ]+) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
 NUMBER = re.compile(r"\d+\.\d+")
 
@@ -113,3 +118,13 @@ def test_the_results_page_says_what_the_files_say():
     from benchmarks import results_page
 
     assert results_page.PAGE.read_text() == results_page.page(), "run python -m benchmarks.results_page"
+
+
+@pytest.mark.parametrize("folder", [path.parent for path in sorted(RESULTS.glob("*/result.json"))], ids=lambda path: path.name)
+def test_a_published_command_gives_the_settings_that_were_run(folder):
+    from benchmarks import results_page
+
+    result = json.loads((folder / "result.json").read_text())
+    preset = catalogue.find(result["experiment"]).presets[result["preset"]]
+    settings = settings_json(tyro.cli(type(preset), default=preset, args=results_page.changes(result)))
+    assert {key: settings[key] for key in result["settings"]} == result["settings"]  # there may be settings that came later
