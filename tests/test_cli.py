@@ -166,13 +166,22 @@ class TestWrongInput:
             (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
             (["--transforms", "colour"], "There is no group of transforms 'colour'"),
             (["--seeds", "0"], "seeds must be at least 1"),
-            (["--epochs", "0"], "epochs must be a whole number of at least 1, but got 0"),
-            (["--epochs", "-2"], "epochs must be a whole number of at least 1, but got -2"),
+            (["--epochs", "0"], "epochs must lie between 1 and 10000000, but got 0"),
+            (["--epochs", "-2"], "epochs must lie between 1 and 10000000, but got -2"),
             (["--copies", "0"], "copies must be at least 1, but got 0"),
             (["--batch-size", "-1"], "batch_size must be at least 1, but got -1"),
             (["--start", "0"], "start must be a number above 0"),
             (["--start", "nan"], "start must be a number above 0"),
-            (["--weight", "-0.1"], "weight must be a number of at least 0"),
+            (["--start", "900"], "The start of 900 is beyond the limit of translate_x, 1"),
+            (["--weight", "-0.1"], "weight must be a number from 0"),
+            (["--weight-decay", "1e300"], "weight_decay must be a number from 0 to 1000000"),
+            (["--width", "1000000"], "width must be at most 65536, but got 1000000"),
+            (["--copies", "1000000000"], "copies must be at most 100000"),
+            (["--held-back", "0.999"], "held_back is a share, above 0 and below 0.5, but got 0.999"),
+            (["--seed", "4294967295", "--seeds", "2"], "seed must lie between 0 and 4294967295, but got 4294967296"),
+            (["--net", "torch.nn:Linear"], "The network does not take inputs of shape (2, 3, 32, 32)"),
+            (["--method", "gradient", "--tolerance", "0.5"], "--tolerance has no part in --method gradient"),
+            (["--method", "probe", "--weight", "3"], "--weight has no part in --method probe"),
             (["--seed", "-1"], "seed must lie between 0"),
             (["--coordinates", "rotate,scael"], "images has no coordinate 'scael'. Did you mean 'scale'?"),
             (["--coordinates", "rotate,rotate"], "'rotate' twice"),
@@ -191,11 +200,37 @@ class TestWrongInput:
         assert message in caught.err and caught.err.count("\n") == 1 and caught.err.startswith("augerino: ")
         assert list(Path().iterdir()) == []
 
-    @pytest.mark.parametrize("words", [["--epochs", "many"], ["--epocs", "3"], ["--precision", "fp8"], ["sprites", "more"]])
-    def test_words_that_do_not_parse_exit_with_two(self, capsys, words):
-        with pytest.raises(SystemExit) as caught:
-            main(["learn", *words])
-        assert caught.value.code == 2
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["learn", "--epochs", "many"], "--epochs takes a whole number, but got 'many'. `augerino learn --help` lists"),
+            (["learn", "--tolerance", "much"], "--tolerance takes a number, but got 'much'."),
+            (["learn", "--epocs", "3"], "There is no option --epocs; did you mean --epochs?"),
+            (["learn", "--precision", "fp8"], "--precision is one of auto, float32, bf16, but got 'fp8'."),
+            (["learn", "--coordinates"], "--coordinates needs a value."),
+            (["learn", "sprites", "more"], "'more' is one word too many."),
+            (["lern"], "There is no command 'lern'; there are: learn, report, export, run, list. `augerino --help` lists"),
+            (["export"], "Something is missing: RUN_OR_POLICY and --to. `augerino export --help` lists"),
+            (["run", "cifar10", "--sizes", "a"], "--sizes takes a whole number, or several, but got 'a'. `augerino run cifar10"),
+            (["run", "cifar10", "--preset"], "--preset needs a value."),
+        ],
+    )
+    def test_words_that_do_not_parse_are_told_in_a_sentence(self, capsys, words, message):
+        assert main(words) == 2
+        caught = capsys.readouterr()
+        assert caught.err.startswith(f"augerino: {message}") and caught.err.count("\n") == 1 and caught.out == ""
+        assert list(Path().iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: not enough memory"), RuntimeError("CUDA out of memory.")]
+    )
+    def test_too_little_memory_is_told_in_a_sentence(self, capsys, monkeypatch, error):
+        monkeypatch.setattr(learn_command, "_run", lambda *_: (_ for _ in ()).throw(error))
+        assert main(["learn", *QUICK]) == 1
+        assert "not enough memory" in capsys.readouterr().err
+        monkeypatch.setattr(learn_command, "_run", lambda *_: (_ for _ in ()).throw(RuntimeError("something else")))
+        with pytest.raises(RuntimeError, match="something else"):
+            main(["learn", *QUICK])
 
     def test_an_existing_folder_or_file_is_never_overwritten(self, capsys):
         Path("full").mkdir()

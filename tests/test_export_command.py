@@ -43,6 +43,23 @@ def test_what_the_screen_says_to_import_can_be_imported():
     assert "[2, 1, 8, 8]" in done.stdout
 
 
+def test_what_a_run_did_not_decide_is_named(capsys):
+    Path("run/result.json").write_text(json.dumps({"coordinates": [{"name": "rotate", "answer": "undecided"}]}))
+    assert main(["export", "run", "--to", "kornia"]) == 0
+    assert "Not decided by this run, so as training left them: rotate." in capsys.readouterr().out
+    assert "rotate ±45.0° (not decided" in Path("learned_kornia.py").read_text(encoding="utf-8")
+
+
+def test_options_of_onnx_are_refused_elsewhere(capsys):
+    assert main(["export", "run", "--to", "kornia", "--nodes", "7"]) == 2
+    assert "--nodes and --shape are for onnx" in capsys.readouterr().err
+
+
+def test_a_name_that_python_cannot_import_is_told(capsys):
+    assert main(["export", "run", "--to", "kornia", "--out", "my-aug 1.py"]) == 0
+    assert "rename it to something Python can import" in capsys.readouterr().out
+
+
 def test_the_policy_is_copied(capsys):
     assert main(["export", "run", "--to", "policy", "--out", "p.json"]) == 0
     assert ag.Policy.load("p.json") == ag.Policy.load("run/policy.json")
@@ -97,8 +114,14 @@ def test_a_model_that_does_not_tell_its_inputs_asks_for_their_shape(capsys):
         assert "say it, as in --shape 3,32,32" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["run"], ["--to", "kornia"], ["run", "--to", "jax"]])
-def test_words_that_do_not_parse_exit_with_two(capsys, words):
-    with pytest.raises(SystemExit) as caught:
-        main(["export", *words])
-    assert caught.value.code == 2
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run"], "Something is missing: --to."),
+        (["--to", "kornia"], "Something is missing: RUN_OR_POLICY."),
+        (["run", "--to", "jax"], "--to is one of torchvision, kornia, albumentations, onnx, policy, but got 'jax'."),
+    ],
+)
+def test_words_that_do_not_parse_are_told_in_a_sentence(capsys, words, message):
+    assert main(["export", *words]) == 2
+    assert capsys.readouterr().err == f"augerino: {message} `augerino export --help` lists what there is.\n"

@@ -72,6 +72,49 @@ class TestEveryForm:
             learned.evaluate(wrap(DATA.x[:2], torch.tensor([0, 7])))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "changes", "message"),
+    [
+        ((None, (DATA.x.permute(0, 2, 3, 1), DATA.y)), {}, r"\(32, 32, 3\), look like \(H, W, C\): give x.permute"),
+        (
+            (None, (255 * DATA.x, DATA.y)),
+            {"coordinates": "brightness"},
+            r"To learn brightness, .*, but reach from 0 to 255",
+        ),
+        ((None, (DATA.x, torch.full((96,), 0.5))), {}, r"All targets are the same \(\[0.5\]\)"),
+        ((None, (DATA.x, DATA.y)), {"recipe": {}}, "recipe must be an ag.Recipe, but is a dict"),
+        ((None, (DATA.x, DATA.y)), {"augmentation": ag.Flip()}, "leave out one of the two"),
+        ((None, (DATA.x, DATA.y)), {"augmentation": ag.Flip(), "coordinates": None}, "a transform with a distribution"),
+        ((None, (DATA.x, DATA.y)), {"outputs": -1}, "outputs must be at least 1, but got -1"),
+        ((nn.Flatten(), (DATA.x, DATA.y)), {}, "The network has no weights to train"),
+        ((nn.Conv2d(3, 4, 3), (DATA.x, DATA.y)), {}, "one row of scores an input, but returned"),
+        ((None, (DATA.x, DATA.y)), {"start": 9.0}, "The start of 9 is beyond the limit of rotate, 3.14159"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_training(arguments, changes, message):
+    options = {key: value for key, value in {**QUICK, **changes}.items() if value is not None}
+    with pytest.raises(ag.InputError, match=message):
+        ag.learn(*arguments, **options)
+
+
+def test_numbers_of_numpy_are_numbers():
+    recipe = ag.Recipe(epochs=np.int64(3), lr=np.float32(0.5), start=1)
+    assert (type(recipe.epochs), type(recipe.lr), type(recipe.start)) == (int, float, float)
+    for wrong in ({"epochs": 1.5}, {"lr": "fast"}, {"epochs": True}):
+        with pytest.raises(ag.InputError, match="must be a"):
+            ag.Recipe(**wrong)
+
+
+def test_held_out_data_are_asked_as_the_model_was_trained():
+    learned = ag.learn(None, (DATA.x, DATA.y), **QUICK)
+    assert learned.check((DATA.x, DATA.y), items=20).startswith("rotate: ")
+    for ask in (learned.evaluate, learned.gather):
+        with pytest.raises(ag.InputError, match=r"learned as classification, but targets of torch\.float32"):
+            ask((DATA.x, DATA.angles))
+    with pytest.raises(ag.InputError, match="items=-5"):
+        learned.gather((DATA.x, DATA.y), items=-5)
+
+
 def test_a_net_of_ones_own_may_know_classes_that_the_data_lack():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
     assert ag.learn(net, (DATA.x, DATA.y * 2), **QUICK).outputs == 10

@@ -50,7 +50,7 @@ def test_inputs_too_large_for_the_counts_of_batch_norm_stop_the_training(method)
 
 def test_a_target_too_large_for_the_loss_stops_the_training():
     with pytest.raises(ag.NonFiniteLoss, match="epoch 1, step 1: the loss became inf"):
-        ag.learn(None, (DATA.x, torch.full((64,), 1e38)), **QUICK)
+        ag.learn(None, (DATA.x, torch.linspace(0.9e38, 1e38, 64)), **QUICK)
 
 
 def test_an_exploding_bound_stops_the_training():
@@ -59,7 +59,9 @@ def test_an_exploding_bound_stops_the_training():
 
 
 def test_a_wide_start_is_no_explosion():
-    learned = ag.learn(None, (DATA.x, DATA.y), start=900.0, method="gradient", **QUICK)
+    wide = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([900.0, 900.0]))
+    options = {key: value for key, value in QUICK.items() if key != "coordinates"}
+    learned = ag.learn(None, (DATA.x, DATA.y), augmentation=wide, method="gradient", **options)
     assert all(bound > 800 for bound in learned.bounds.values())
 
 

@@ -129,7 +129,7 @@ def edited(**settings):
         (json.dumps(policy_data(transform={"kind": ["Affine2d"], "settings": {}})), "damaged"),
         (json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {"names": 5}})), "damaged"),
         (json.dumps(edited(bound=[0.9])), "To use edited settings, delete its 'parameters'"),
-        (json.dumps(edited(bound="wide")), "damaged"),
+        (json.dumps(edited(bound="wide")), "takes one number or a vector of them, but got 'wide'"),
         (json.dumps(edited(bound=[10**400])), "damaged"),
         (json.dumps(edited(bound=[1e39])), "finite"),
         (json.dumps(edited(bound=[float("nan")])), "finite"),
@@ -162,3 +162,23 @@ def test_a_parameter_of_another_shape_is_not_spread_over_all(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ag.InputError, match=r"Cannot read the policy .*No such file"):
         ag.Policy.load(tmp_path / "absent.json")
+
+
+class _Moved(torch.utils.data.Dataset):
+    def __init__(self, augment):
+        self.augment = augment
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return self.augment(torch.rand(1, 1, 8, 8))[0]
+
+
+def test_a_loaded_augmentation_works_in_the_processes_of_a_loader():
+    policy = ag.Policy.of(ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.3])))
+    augment = policy.augmentation()
+    assert not augment(torch.rand(2, 1, 8, 8)).requires_grad
+    (batch,) = torch.utils.data.DataLoader(_Moved(augment), batch_size=4, num_workers=1)
+    assert batch.shape == (4, 1, 8, 8)
+    assert augment.requires_grad_()(torch.rand(2, 1, 8, 8)).requires_grad

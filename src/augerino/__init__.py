@@ -5,6 +5,7 @@ Names are loaded when first used, so that the command can print its help without
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"augerino.{_HOME_OF[name]}"), name)
     elif name in _MODULES:
         value = import_module(f"augerino.{name}")
+    elif name == "__version__":
+        value = version("augerino")
     else:
         raise AttributeError(f"module 'augerino' has no attribute '{name}'")
     globals()[name] = value

@@ -50,6 +50,11 @@ class Augmentation(nn.Module):
 
     def __init__(self, transform: Transform, distribution: LearnedDistribution) -> None:
         super().__init__()
+        if not isinstance(transform, Transform) or not isinstance(distribution, LearnedDistribution):
+            got = f"{type(transform).__name__} and {type(distribution).__name__}"
+            raise InputError(
+                f'An augmentation is a transform with a distribution, as in (Affine2d("rotate"), Uniform([0.3])), not {got}.'
+            )
         if len(transform.names) != distribution.size:
             names, kind = transform.names, type(transform).__name__
             if not names:
@@ -130,4 +135,9 @@ class Chain(Augmentation):
     def __init__(self, *augmentations: Augmentation) -> None:
         if not augmentations:
             raise InputError("A chain needs at least one augmentation.")
+        other = next((part for part in augmentations if not isinstance(part, Augmentation)), None)
+        if other is not None:
+            raise InputError(
+                f"A chain is made of augmentations, each a transform with a distribution, not of a {type(other).__name__}."
+            )
         super().__init__(Compose([a.transform for a in augmentations]), Product([a.distribution for a in augmentations]))

@@ -4,8 +4,9 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from typing import Any
 
 from augerino.errors import InputError, NonFiniteLoss
 
@@ -46,6 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"augerino: Cannot write {what}: {error.strerror}. Make room, then go on with --resume or begin again.\n"
         )
         return 2
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and "DefaultCPUAllocator" not in str(error) and "out of memory" not in str(error):
+            raise
+        sys.stderr.write(
+            "augerino: There is not enough memory for this. Smaller --batch-size, --size, --width or --train-copies need less.\n"
+        )
+        return 1
     except KeyboardInterrupt:
         sys.stderr.write("augerino: interrupted\n")
         return 130
@@ -55,13 +63,22 @@ def _run(words: list[str]) -> int:
     import tyro
 
     from augerino.commands.options import ExportOptions, LearnOptions, ListOptions, ReportOptions, RunOptions
+    from augerino.commands.parsing import in_a_sentence
 
-    options = tyro.extras.subcommand_cli_from_dict(
-        {"learn": LearnOptions, "report": ReportOptions, "export": ExportOptions, "run": RunOptions, "list": ListOptions},
-        prog="augerino",
-        description="Learn the symmetries of your data. Start with: augerino learn",
-        args=words or ["--help"],
-    )
+    commands: dict[str, Callable[..., Any]] = {
+        "learn": LearnOptions,
+        "report": ReportOptions,
+        "export": ExportOptions,
+        "run": RunOptions,
+        "list": ListOptions,
+    }
+    with in_a_sentence(f"augerino {words[0]}" if words and words[0] in commands else "augerino"):
+        options = tyro.extras.subcommand_cli_from_dict(
+            commands,
+            prog="augerino",
+            description="Learn the symmetries of your data. Start with: augerino learn",
+            args=words or ["--help"],
+        )
     if isinstance(options, ListOptions):
         from augerino.commands import catalogue
 

@@ -91,6 +91,23 @@ def kind_of(x: Any, y: Tensor) -> Kind:
     return "values"
 
 
+def check_channels(x: Any) -> None:
+    """Refuses images whose channels come last: a network built for them would take their rows for channels."""
+    if isinstance(x, Tensor) and x.dim() == 4 and x.shape[3] in (1, 3, 4) and min(x.shape[1:3]) > 4:
+        shape = tuple(x.shape[1:])
+        raise InputError(f"Images come as (C, H, W), but these, {shape}, look like (H, W, C): give x.permute(0, 3, 1, 2).")
+
+
+def check_intensities(x: Any, names: Sequence[str]) -> None:
+    """Refuses images that brightness or contrast would clip: both are for intensities in [0, 1]."""
+    color = [name for name in names if name in (*Brightness.names, *Contrast.names)]
+    if color and isinstance(x, Tensor) and x.dim() == 4 and not (x.min() >= -0.01 and x.max() <= 1.01):
+        raise InputError(
+            f"To learn {' and '.join(color)}, intensities must lie in [0, 1], but reach from {x.min():.4g} to {x.max():.4g}: "
+            "rescale the images, and normalise inside the network."
+        )
+
+
 def task_of(y: Tensor) -> Task:
     """Floats are a regression, integers classes: one an input, or one a pixel."""
     if y.is_floating_point():
@@ -115,6 +132,9 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
         if transform.discrete:
             parts.append(Augmentation(transform, Bernoulli([min(recipe.start / 2, 0.49)] * len(names))))
             continue
+        for name, limit in zip(transform.names, transform.limits or (), strict=False):
+            if recipe.start > limit:
+                raise InputError(f"The start of {recipe.start:g} is beyond the limit of {name}, {limit:g}: start nearer to 0.")
         starts = [recipe.start * (1.0 if math.isfinite(limit) else _scale(x)) for limit in transform.limits or ()]
         lens = transform if not isinstance(x, dict) else On("positions", transform, where="mask" if "mask" in x else None)
         parts.append(Augmentation(lens, Uniform(starts)))

@@ -17,11 +17,19 @@ from augerino.data import arrays
 from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
 from augerino.data.shares import Shares
 from augerino.data.streams import ImageStream, StreamLoader
-from augerino.defaults import default_augmentation, default_model, default_net, kind_of, task_of
+from augerino.defaults import (
+    check_channels,
+    check_intensities,
+    default_augmentation,
+    default_model,
+    default_net,
+    kind_of,
+    task_of,
+)
 from augerino.diagnostics import Evaluation, Findings, Verdict
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.errors import InputError
-from augerino.methods import choose_method
+from augerino.methods import Method, choose_method
 from augerino.objective import Objective, Regularizer
 from augerino.policy import Policy
 from augerino.progress import Epoch, History
@@ -64,7 +72,11 @@ class Learned:
 
     def gather(self, data: Any, items: int = 500, seed: int = 0) -> Findings:
         """What held-out data, given as to `learn`, say of each coordinate."""
-        return diagnostics.gather(self.model, *draw_items(data, items, seed), seed=seed)
+        if items < 1:
+            raise InputError(f"At least one item must be asked, but got items={items}.")
+        x, y = draw_items(data, items, seed)
+        self._expect(y)
+        return diagnostics.gather(self.model, x, y, seed=seed)
 
     def check(self, data: Any, items: int = 500, seed: int = 0) -> str:
         """A sentence for each coordinate, on the evidence of held-out data, given as to `learn`."""
@@ -73,9 +85,14 @@ class Learned:
 
     def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
         """Loss and accuracy on other data, given as to `learn`."""
-        loader, _ = _loader(data, batch_size, shuffle=False)
+        loader, (_, y) = _loader(data, batch_size, shuffle=False)
+        self._expect(y)
         loader.expect(outputs=self.outputs)
         return diagnostics.evaluate(self.model, self.objective.loss, loader)
+
+    def _expect(self, y: Tensor) -> None:
+        if task_of(y) != self.task:
+            raise InputError(f"This was learned as {self.task}, but targets of {y.dtype} {tuple(y.shape)} are for {task_of(y)}.")
 
     def __str__(self) -> str:
         told = [verdict.sentence for verdict in self.verdicts()]
@@ -121,25 +138,18 @@ def learn(
         >>> sorted(learned.bounds)
         ['rotate']
     """
+    if not isinstance(recipe, Recipe | None):
+        raise InputError(
+            f"recipe must be an ag.Recipe, but is a {type(recipe).__name__}: give settings by name, as in epochs=10."
+        )
+    named = [name for name in ("coordinates", "transforms") if name in changes]
+    if named and augmentation is not None:
+        raise InputError(f"{named[0]} name what is learned by default, and an augmentation is given: leave out one of the two.")
     recipe = (recipe or Recipe()).but(**changes)
-    check_processes(recipe)
     with _seeded(recipe.seed):
-        loader, sample = _loader(data, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True)
-        steps = _steps(loader)
-        epochs = recipe.passes(steps)
-        task, kind = task_of(sample[1]), kind_of(*sample)
-        augmentation = default_augmentation(recipe, kind, sample[0]) if augmentation is None else augmentation
-        start = augmentation.bounds()
-        if net is None or isinstance(net, str):
-            needed = _needed_outputs(loader, sample, task) if outputs is None else outputs
-            net = default_net(net or "auto", kind, sample[0], needed, recipe.width)
-        model, loss = default_model(net, augmentation, task, recipe)
-        model.to(find_device(recipe.device))
-        outputs = _count_outputs(model, sample, task)
-        # A process that sees its share only need not see two classes in it.
-        loader.expect(outputs=outputs, two_classes=task != "regression" and distributed.world() == 1)
-        method = choose_method(model, loader, epochs, recipe)
-        objective = Objective(loss, augmentation, regularizer, method.weight)
+        ready = _prepare(net, data, augmentation, recipe, outputs)
+        model, method = ready.model, ready.method
+        objective = Objective(ready.loss, model.augmentation, regularizer, method.weight)
         options: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "on_step": on_step, "precision": recipe.precision}
         options["theta_every"] = recipe.theta_every
         options["settings"] = {**dataclasses.asdict(recipe), "device": None, "workers": None}  # where it runs may change
@@ -149,7 +159,7 @@ def learn(
             objective,
             method.loader if distributed.world() == 1 else Shares(method.loader),
             method.optimizer,
-            epochs=epochs,
+            epochs=ready.epochs,
             scheduler=method.scheduler,
             tuner=method.tuner,
             **options,
@@ -159,7 +169,58 @@ def learn(
             if on_epoch is not None:
                 on_epoch(record)
     model.requires_grad_()
-    return Learned(model.eval(), objective, history, start, task, kind, outputs, method.unfinished(), method.asked)
+    found = (method.unfinished(), method.asked)
+    return Learned(model.eval(), objective, history, ready.start, ready.task, ready.kind, ready.outputs, *found)
+
+
+def rehearse(
+    net: nn.Module | str | None, data: Any, *, augmentation: Augmentation, recipe: Recipe, outputs: int | None = None
+) -> None:
+    """All that `learn` does before it trains, so that what is wrong is told before anything is written."""
+    with _seeded(recipe.seed):
+        _prepare(net, data, augmentation, recipe, outputs)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A training that could begin."""
+
+    model: models.InvariantModel
+    loss: Callable[[Any, Any], Tensor]
+    method: Method
+    epochs: int
+    start: dict[str, float]
+    task: Task
+    kind: Kind
+    outputs: int
+
+
+def _prepare(
+    net: nn.Module | str | None, data: Any, augmentation: Augmentation | None, recipe: Recipe, outputs: int | None
+) -> _Ready:
+    check_processes(recipe)
+    if outputs is not None and outputs < 1:
+        raise InputError(f"outputs must be at least 1, but got {outputs}.")
+    loader, sample = _loader(data, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True)
+    epochs = recipe.passes(_steps(loader))
+    task, kind = task_of(sample[1]), kind_of(*sample)
+    augmentation = default_augmentation(recipe, kind, sample[0]) if augmentation is None else augmentation
+    if not isinstance(augmentation, Augmentation):
+        kinds = f"ag.Augmentation({type(augmentation).__name__}(...), ag.Uniform([...]))"
+        raise InputError(f"augmentation must be a transform with a distribution, as in {kinds}, but has no distribution.")
+    check_intensities(sample[0], augmentation.names)
+    start = augmentation.bounds()
+    if net is None or isinstance(net, str):
+        check_channels(sample[0])
+        needed = _needed_outputs(loader, sample, task) if outputs is None else outputs
+        net = default_net(net or "auto", kind, sample[0], needed, recipe.width)
+    model, loss = default_model(net, augmentation, task, recipe)
+    model.to(find_device(recipe.device))
+    found = _count_outputs(model, sample, task)
+    # A process that sees its share only need not see two classes in it.
+    loader.expect(outputs=found, differing=distributed.world() == 1)
+    method = choose_method(model, loader, epochs, recipe)
+    return _Ready(model, loss, method, epochs, start, task, kind, found)
 
 
 def _explained(records: Iterator[Epoch]) -> Iterator[Epoch]:
@@ -298,8 +359,10 @@ def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], tas
         raise InputError(f"The network does not take inputs of shape {shapes}: {str(error).splitlines()[0]}") from error
     if task == "regression" and shape != tuple(y.shape):
         raise InputError(f"The network returns {shape} for targets {tuple(y.shape)}: their shapes must be the same.")
-    if len(shape) < 2:
+    if task == "classification" and len(shape) != 2:
         raise InputError(f"The network must return one row of scores an input, but returned {shape} for two inputs.")
+    if task == "segmentation" and (len(shape) != 4 or shape[2:] != tuple(y.shape[1:])):
+        raise InputError(f"The network must return scores for every pixel, but returned {shape} for masks {tuple(y.shape)}.")
     return shape[1]
 
 

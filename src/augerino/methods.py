@@ -45,7 +45,7 @@ def choose_method(model: InvariantModel, loader: CheckedBatches, epochs: int, re
     """
     obstacle = _obstacle(model, loader, recipe)
     if recipe.method == "probe" and obstacle is not None:
-        raise InputError(f"{obstacle}, or use method='gradient'.")
+        raise InputError(f"{obstacle}, or use the method 'gradient'.")
     if recipe.method == "gradient" or obstacle is not None:
         return _follow(model, loader, epochs * len(loader), recipe)
     return _probe(model, loader, epochs, recipe)
@@ -98,6 +98,8 @@ def _raw(model: InvariantModel) -> dict[str, float]:
 
 
 def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe) -> Method:
+    if not any(parameter.requires_grad for parameter in model.net.parameters()):
+        raise InputError("The network has no weights to train; bounds alone are learned by the method 'gradient'.")
     items, count = _count(loader, recipe)
     order = torch.randperm(items)
     distributed.copy_from_first(order)

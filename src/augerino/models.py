@@ -106,6 +106,8 @@ class InvariantModel(nn.Module):
         for name, value in (("train_copies", train_copies), ("test_copies", test_copies), ("chunk", chunk)):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, but got {value}.")
+        if not isinstance(average, Average):
+            raise InputError(f"average is one of ag.mean, ag.mean_log_prob and ag.mean_prob, but got {average!r}.")
         self.net, self.augmentation, self.average = net, augmentation, average
         self.train_copies, self.test_copies, self.chunk = train_copies, test_copies, chunk
 
@@ -228,7 +230,7 @@ class InvariantModel(nn.Module):
             raise InputError(f"{saved.folder / 'config.json'} does not hold the settings of a model: restore it from a copy.")
         if not issubclass(kind, cls):
             raise InputError(f"{saved.folder} holds an {kind.__name__}, not an {cls.__name__}: load it with {kind.__name__}.")
-        augmentation = saved.policy.augmentation(kinds)
+        augmentation = saved.policy.augmentation(kinds).requires_grad_()
         options: dict[str, Any] = {**counts, "average": average}
         if kind is EquivariantModel and config.get("action") is not None:
             options["action"] = Policy({**saved.policy.data, "transform": config["action"]}).augmentation(kinds).transform

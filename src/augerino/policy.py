@@ -61,10 +61,17 @@ class Policy:
         )
 
     def augmentation(self, kinds: Mapping[str, type[nn.Module]] | None = None) -> Augmentation:
-        """Builds the augmentation anew; `kinds` names transforms and distributions of your own."""
+        """Builds the augmentation anew; `kinds` names transforms and distributions of your own.
+
+        It is there to be used: nothing in it requires a gradient, so it can be called in a `DataLoader`'s processes. To go on
+        learning it, call its `requires_grad_()`.
+        """
         known = {**KINDS, **(kinds or {})}
         try:
-            return Augmentation(_decode(self.data["transform"], known), _decode(self.data["distribution"], known))
+            transform, distribution = (_decode(self.data[part], known) for part in ("transform", "distribution"))
+            if not isinstance(distribution, nn.Module):
+                raise TypeError("a distribution is no number")
+            return Augmentation(transform, distribution).requires_grad_(False)  # type: ignore[arg-type]
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, RecursionError) as error:

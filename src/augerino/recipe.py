@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import numbers
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -9,10 +10,11 @@ from augerino.errors import InputError
 
 FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
 
-_COUNTS = ("batch_size", "train_copies", "copies", "width", "theta_every")
+# What is counted, with the most that is not a slip of the finger.
+_COUNTS = {"batch_size": 2**24, "train_copies": 10_000, "copies": 100_000, "width": 2**16, "theta_every": 10**6}
 _RATES = ("start", "lr", "augmentation_lr")
 _WEIGHTS = ("weight", "weight_decay")
-_SHARES = ("tolerance", "held_back")
+_SHARES = {"tolerance": 1.0, "held_back": 0.5}  # below these
 
 
 @dataclass(frozen=True)
@@ -67,32 +69,32 @@ class Recipe:
             value = getattr(self, name)
             if isinstance(value, str):  # one name, or several with commas, as on the command line
                 object.__setattr__(self, name, tuple(word.strip() for word in value.split(",") if word.strip()))
-        if self.epochs is not None and (not isinstance(self.epochs, int) or self.epochs < 1):
-            raise InputError(f"epochs must be a whole number of at least 1, but got {self.epochs!r}.")
-        for name in (*_COUNTS, "seed", "workers"):
-            if not isinstance(getattr(self, name), int):
-                raise InputError(f"{name} must be a whole number, but got {getattr(self, name)!r}.")
-        for name in (*_RATES, *_WEIGHTS, *_SHARES):
-            if not isinstance(getattr(self, name), int | float):
-                raise InputError(f"{name} must be a number, but got {getattr(self, name)!r}.")
+        for name in (*_COUNTS, "seed", "workers", *(("epochs",) if self.epochs is not None else ())):
+            self._become(name, numbers.Integral, int, "a whole number")
+        for name in (*_RATES, *_WEIGHTS, *_SHARES, "warm_up"):
+            self._become(name, numbers.Real, float, "a number")
+        if self.epochs is not None and not 1 <= self.epochs <= 10**7:
+            raise InputError(f"epochs must lie between 1 and {10**7}, but got {self.epochs}.")
         if not 0 <= self.workers <= 256:
             raise InputError(f"workers must lie between 0 and 256, but got {self.workers}.")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
-        for name in _COUNTS:
+        for name, most in _COUNTS.items():
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+            if getattr(self, name) > most:
+                raise InputError(f"{name} must be at most {most}, but got {getattr(self, name)}.")
         for name in _RATES:
             if not 0 < getattr(self, name) <= 1000:
                 raise InputError(f"{name} must be a number above 0 and at most 1000, but got {getattr(self, name)}.")
         for name in _WEIGHTS:
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} must be a number of at least 0, but got {getattr(self, name)}.")
-        if not isinstance(self.warm_up, int | float) or not 0 <= self.warm_up < 1:
-            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up!r}.")
-        for name in _SHARES:
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name} is a share, between 0 and 1, but got {getattr(self, name)}.")
+            if not 0 <= getattr(self, name) <= 1e6:
+                raise InputError(f"{name} must be a number from 0 to 1000000, but got {getattr(self, name)}.")
+        if not 0 <= self.warm_up < 1:
+            raise InputError(f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}.")
+        for name, below in _SHARES.items():
+            if not 0 < getattr(self, name) < below:
+                raise InputError(f"{name} is a share, above 0 and below {below:g}, but got {getattr(self, name)}.")
         if self.method not in ("auto", "probe", "gradient"):
             raise InputError(f"method is one of auto, probe, gradient, but got '{self.method}'.")
         if self.theta_every > 1 and self.method != "gradient":
@@ -102,6 +104,13 @@ class Recipe:
             )
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(f"precision is one of auto, float32, bf16, but got '{self.precision}'.")
+
+    def _become(self, name: str, kind: type, plain: type, said: str) -> None:
+        """Numpy's numbers and the like become Python's, as files have them."""
+        value = getattr(self, name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{name} must be {said}, but got {value!r}.")
+        object.__setattr__(self, name, plain(value))
 
     def passes(self, steps: int) -> int:
         """How many epochs of so many steps to train: as told, or 40, between `FEWEST_STEPS` and `MOST_STEPS` in all.

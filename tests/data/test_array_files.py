@@ -25,6 +25,16 @@ def opened(tmp_path, wishes=None, **arrays):
     return open_source(tmp_path / "data.npz", **(wishes or {}))
 
 
+def test_the_input_is_no_target(tmp_path):
+    with pytest.raises(ag.InputError, match="--target x names an array that is part of the input"):
+        opened(tmp_path, x=images(20, 6, 6), y=Y, wishes={"target": "x"})
+
+
+def test_values_that_are_all_the_same_cannot_be_predicted(tmp_path):
+    with pytest.raises(ag.InputError, match=r"All targets to train on are the same \(0\.5\): nothing to predict"):
+        opened(tmp_path, x=images(20, 6, 6), y=np.full(20, 0.5), wishes={"standardize": True})
+
+
 def said(source, words):
     return any(words in note for note in source.notes)
 

@@ -310,6 +310,8 @@ class TestListed:
         assert source.task == "regression" and sorted(torch.cat([source.train[1], source.test[1]]).flatten().tolist())[1] == 0.5
         with pytest.raises(ag.InputError, match="no column 'weight'"):
             open_source(tmp_path, target="weight")
+        with pytest.raises(ag.InputError, match="--target file names the column of files"):
+            open_source(tmp_path, target="file")
 
     @pytest.mark.parametrize(
         ("rows", "message"),
@@ -319,6 +321,7 @@ class TestListed:
             (["a,b", "c,d"], "needs a column of files"),
             (["file", "0.png"], "no column of targets"),
             (["file,label", "0.png"], "Row 2 of .* must have 2 cells"),
+            (["file,label", "0.png,1", "1.png, "], "Row 3 of .* has no label: fill it in, or remove the row"),
             (["file,label", "0.png,1", "9.png,2"], "names files that are not there: 9.png"),
             (["file,label", "0.png,1", "0.png,2"], "some have more: 0.png"),
             (["file,label,split", "0.png,1,maybe"], "must say train, validation or test, but has: maybe"),

@@ -12,6 +12,7 @@ import tyro
 from rich.table import Table
 
 from augerino import files
+from augerino.commands.parsing import in_a_sentence
 from augerino.commands.screen import console, say
 from augerino.errors import InputError
 from augerino.experiments import catalogue
@@ -22,22 +23,26 @@ from augerino.run_folder import RunFolder
 def run(name: str, words: list[str]) -> int:
     """Starts an experiment from the command line and returns the exit code."""
     experiment = catalogue.find(name)
-    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     common.add_argument("--preset", default="quick")
     common.add_argument("--data")
     common.add_argument("--out")
-    chosen, rest = common.parse_known_args(words)
+    try:
+        chosen, rest = common.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise InputError(f"{error.argument_name} needs a value.") from error
     known = [name for name in catalogue.PRESETS if name in experiment.presets]
     if chosen.preset not in known:
         raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(known)}.")
     preset = experiment.presets[chosen.preset]
-    settings = tyro.cli(
-        type(preset),
-        default=preset,
-        args=rest,
-        prog=f"augerino run {name}",
-        description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
-    )
+    with in_a_sentence(f"augerino run {name}"):
+        settings = tyro.cli(
+            type(preset),
+            default=preset,
+            args=rest,
+            prog=f"augerino run {name}",
+            description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
+        )
     settings.check()
     before, after = settings_json(preset), settings_json(settings)
     changed = {key: value for key, value in after.items() if value != before[key]}

@@ -22,17 +22,35 @@ def run(options: ExportOptions) -> int:
         raise InputError(f"{out} exists already and nothing is overwritten: choose another --out.")
     if not out.parent.is_dir():
         raise InputError(f"There is no folder {out.parent} to write {out.name} into.")
+    if options.to != "onnx" and (options.shape is not None or options.nodes != ExportOptions.nodes):
+        raise InputError(f"--nodes and --shape are for onnx, not for {options.to}: leave them out.")
     if options.to == "onnx":
         _write_onnx(_model_folder(Path(options.source)), out, options)
         return 0
-    policy = Policy.load(_policy_file(Path(options.source)))
+    file = _policy_file(Path(options.source))
+    policy, undecided = Policy.load(file), _undecided(file.with_name("result.json"))
+    if undecided:
+        console.print(f"Not decided by this run, so as training left them: {', '.join(undecided)}.", soft_wrap=True)
     if options.to == "policy":
         policy.save(out)
         console.print(f"Wrote {out}. Load it with ag.Policy.load({str(out)!r}).augmentation().", soft_wrap=True)
         return 0
-    files.write_atomically(out, exporting.standalone(policy, options.to, module=out.stem).encode())
-    _say(f"Wrote {out}, which needs {options.to} only:  from {out.stem} import augmentation", policy.augmentation())
+    text = exporting.standalone(
+        policy, options.to, module=out.stem if out.stem.isidentifier() else "learned", undecided=undecided
+    )
+    files.write_atomically(out, text.encode())
+    use = f"from {out.stem} import augmentation" if out.stem.isidentifier() else "rename it to something Python can import"
+    _say(f"Wrote {out}, which needs {options.to} only:  {use}", policy.augmentation())
     return 0
+
+
+def _undecided(result: Path) -> list[str]:
+    """Coordinates of which a run's held-out data did not tell how far they reach; none where no run is around."""
+    if not result.is_file():
+        return []
+    found = files.read_json(result, "result")
+    entries = found.get("coordinates") if isinstance(found, dict) else None
+    return [str(entry.get("name")) for entry in entries or [] if isinstance(entry, dict) and entry.get("answer") == "undecided"]
 
 
 def _write_onnx(folder: Path, out: Path, options: ExportOptions) -> None:

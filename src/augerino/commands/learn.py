@@ -15,10 +15,10 @@ from augerino.commands.data import open_given
 from augerino.commands.given import Given
 from augerino.commands.options import LearnOptions
 from augerino.commands.outcome import Outcome, write_outcome
-from augerino.defaults import default_augmentation, default_net, no_augmentation
+from augerino.defaults import default_augmentation, no_augmentation
 from augerino.errors import InputError, ProcessLost
 from augerino.event_log import tensorboard
-from augerino.learning import Learned, check_processes, count_steps, draw_items, find_device, learn
+from augerino.learning import Learned, count_steps, draw_items, learn, rehearse
 from augerino.progress import Epoch
 from augerino.recipe import Recipe
 from augerino.run_folder import RunFolder
@@ -101,6 +101,11 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
     recipe = Recipe(**{field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)})
     if options.seeds < 1:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
+    recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too
+    idle = {"gradient": ("tolerance", "held_back"), "probe": ("weight", "augmentation_lr", "warm_up")}.get(recipe.method, ())
+    for name in idle:
+        if getattr(recipe, name) != getattr(Recipe, name):
+            raise InputError(f"--{name.replace('_', '-')} has no part in --method {recipe.method}: leave one of them out.")
     settings = {name: getattr(options, name) for name in _OWN}
     if "data" in settings and Path(options.data).exists():
         settings["data"] = str(Path(options.data).resolve())  # a resume may come from another folder
@@ -112,10 +117,8 @@ def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
     if settings["tensorboard"]:
         tensorboard("unused")
     x, _ = draw_items(given.train, _SAMPLE)
-    default_augmentation(recipe, given.kind, x)
-    check_processes(recipe)
-    find_device(recipe.device)
-    default_net(settings["net"], given.kind, x, given.outputs, recipe.width)
+    augmentation = default_augmentation(recipe, given.kind, x)
+    rehearse(settings["net"], given.train, augmentation=augmentation, recipe=recipe, outputs=given.outputs)
 
 
 def _take_up(options: LearnOptions, words: list[str], writing: ExitStack) -> tuple[RunFolder, Recipe, dict[str, Any], str]:

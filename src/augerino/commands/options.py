@@ -28,8 +28,8 @@ class LearnOptions(Recipe):
     the training (history.json), a checkpoint and figures. docs/data.md lists the forms that data may have."""
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
-    """a folder of images by class or with masks, an .npz or .npy file, a Hugging Face dataset on disk; or 'sprites', 'signals',
-    'clouds', which are embedded"""
+    """a folder of images by class, with masks, with a table of labels or as tar shards; an .npz or .npy file of images, signals,
+    point clouds or molecules; a Hugging Face dataset on disk; or 'sprites', 'signals', 'clouds', which are embedded"""
     transforms: Annotated[tuple[str, ...], _NAMES] = Recipe.transforms
     """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
     coordinates: Annotated[tuple[str, ...], _NAMES] = Recipe.coordinates

@@ -109,7 +109,10 @@ def _assign(path: str, headers: Mapping[str, ArrayHeader], request: Request) -> 
 def _target(path: str, names: dict[str, str], headers: Mapping[str, ArrayHeader], roles: dict[str, str], request: Request) -> str:
     if request.target is not None:
         if request.target.lower() in names:
-            return names[request.target.lower()]
+            chosen = names[request.target.lower()]
+            if chosen in roles.values():
+                raise InputError(f"--target {shown(request.target)} names an array that is part of the input of {path}.")
+            return chosen
         raise InputError(f"{path} has no array '{shown(request.target)}' for --target; it holds: {some(list(headers), 12)}.")
     known = next((alias for alias in TARGET_NAMES if alias in names), None)
     if known is not None:

@@ -66,9 +66,8 @@ def read_arrays(content: bytes, name: str) -> dict[str, Any]:
         name: of the file, for messages.
     """
     try:
-        if any(
-            code.name in ("PUT", "BINPUT", "LONG_BINPUT") and note > LARGEST_NOTE for code, note, _ in pickletools.genops(content)
-        ):
+        puts = ("PUT", "BINPUT", "LONG_BINPUT")
+        if any(code.name in puts and (note or 0) > LARGEST_NOTE for code, note, _ in pickletools.genops(content)):
             raise ValueError("it sets aside more memory than byte arrays need")
         found = _ArraysOnly(io.BytesIO(content), encoding="bytes").load()
         if not isinstance(found, dict):

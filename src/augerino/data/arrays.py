@@ -167,18 +167,24 @@ class CheckedBatches:
     def __init__(self, batches: Any, labels: Tensor | None = None) -> None:
         self.batches, self.labels = batches, labels
         self._outputs: int | None = None
-        self._two_classes = False
+        self._differing = False
 
-    def expect(self, *, outputs: int, two_classes: bool = False) -> None:
-        """From now on class labels must lie below `outputs` and, if so wished, a whole pass must show two of them."""
-        self._outputs, self._two_classes = outputs, two_classes
-        if self.labels is not None:
-            self._check_seen(self._check_labels(self.labels))
+    def expect(self, *, outputs: int, differing: bool = False) -> None:
+        """From now on class labels must lie below `outputs` and, if so wished, a whole pass must show two that differ.
+
+        Of values it is looked at where the data are in memory.
+        """
+        self._outputs, self._differing = outputs, differing
+        if self.labels is None:
+            return
+        self._check_seen(self._check_labels(self.labels))
+        if differing and self.labels.is_floating_point() and bool((self.labels == self.labels[0]).all()):
+            raise InputError(f"All targets are the same ({self.labels[0].tolist()}): there is nothing to predict.")
 
     def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
         """Some items only, as `Batches.only`."""
         some = CheckedBatches(self.batches.only(items, **options), self.labels)
-        some._outputs, some._two_classes = self._outputs, self._two_classes
+        some._outputs, some._differing = self._outputs, self._differing
         return some
 
     def _check_labels(self, y: Tensor) -> set[int]:
@@ -190,7 +196,7 @@ class CheckedBatches:
         return set(y.unique().tolist())
 
     def _check_seen(self, classes: set[int]) -> None:
-        if self._two_classes and len(classes) == 1:
+        if self._differing and len(classes) == 1:
             raise InputError(f"There is only one class ({classes.pop()}) in the data: nothing can be told apart.")
 
     def __len__(self) -> int:

@@ -94,6 +94,10 @@ def _read_table(table: Path, request: Request) -> tuple[list[str], list[str], li
             raise InputError(
                 f"Row {number} of {shown(table)} must have {len(head)} cells, one of them a file, but has: {some(row)}."
             )
+        if not row[target_column].strip():
+            raise InputError(
+                f"Row {number} of {shown(table)} has no {shown(head[target_column])}: fill it in, or remove the row."
+            )
     part_column = head.index("split") if "split" in head else None
     return (
         [row[file_column].strip() for row in body],
@@ -105,6 +109,8 @@ def _read_table(table: Path, request: Request) -> tuple[list[str], list[str], li
 def _target_column(table: Path, head: list[str], file_column: int, request: Request) -> int:
     if request.target is not None:
         if request.target.lower() in head:
+            if head.index(request.target.lower()) == file_column:
+                raise InputError(f"--target {shown(request.target)} names the column of files in {shown(table)}: choose another.")
             return head.index(request.target.lower())
         raise InputError(f"{shown(table)} has no column '{shown(request.target)}' for --target, but: {some(head)}.")
     known = next((head.index(name) for name in (*TARGET_NAMES, "value") if name in head), None)

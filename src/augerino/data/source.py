@@ -213,6 +213,10 @@ def _standardized(y: Tensor, train: np.ndarray, found: Found) -> Tensor:
     """Quantities in a unit of their own, so that a loss of 1 is that of a constant guess, whatever they were measured in."""
     exact = y.double()
     mean, deviation = exact[torch.from_numpy(train)].mean(0), exact[torch.from_numpy(train)].std(0, correction=0)
+    if not (deviation > 0).any():
+        raise InputError(
+            f"All targets to train on are the same ({some([f'{v:.6g}' for v in mean.tolist()])}): nothing to predict."
+        )
     deviation = torch.where(deviation > 0, deviation, 1.0)
     means, deviations = (some([f"{value:.6g}" for value in values.tolist()]) for values in (mean, deviation))
     found.notes.append(f"Targets are taken less their mean ({means}) and in units of their deviation ({deviations}).")

@@ -4,7 +4,7 @@ import gzip
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
 from augerino.data.archives import check_memory
 from augerino.data.found import shown, some
@@ -16,7 +16,7 @@ MOST_AT_ONCE = 2**16  # bytes
 class Careful:
     """A file for `tarfile` that refuses to read much at once: a header that claims gigabytes shall not get them."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: Any) -> None:
         self.seek, self.tell, self._read = file.seek, file.tell, file.read
 
     def read(self, size: int) -> bytes:
@@ -54,6 +54,6 @@ def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
     raise InputError(f"{shown(path)} lacks {some([name for name in wanted if name not in found])}.")
 
 
-def _open(plain: IO[bytes]) -> tarfile.TarFile:
+def _open(plain: gzip.GzipFile) -> tarfile.TarFile:
     careful: Any = Careful(plain)
     return tarfile.open(fileobj=careful, mode="r:")

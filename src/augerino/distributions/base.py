@@ -31,7 +31,10 @@ def softplus(raw: Tensor) -> Tensor:
 
 def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
     """A float64 vector from what a user may write for a per-coordinate value."""
-    vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
+    try:
+        vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{what} takes one number or a vector of them, but got {value!r}.") from error
     if vector.dim() == 0:
         vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
     if vector.dim() != 1 or (like is not None and vector.shape != like.shape):

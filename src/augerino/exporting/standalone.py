@@ -7,7 +7,7 @@ there is one implementation for each library, and a test compares the two.
 import ast
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,14 @@ Learned and written by augerino (Benton, Finzi, Izmailov and Wilson 2020, "Learn
 '''
 
 
-def standalone(policy: Policy | Augmentation, library: str, module: str = "learned") -> str:
+def standalone(policy: Policy | Augmentation, library: str, module: str = "learned", undecided: Collection[str] = ()) -> str:
     """The text of a Python file that defines `augmentation`, the learned one as a transform of that library.
+
+    Args:
+        policy: what was learned.
+        library: one of `LIBRARIES`.
+        module: what the file will be called, for its own example.
+        undecided: coordinates of which held-out data did not tell; the file says so.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -48,7 +54,8 @@ def standalone(policy: Policy | Augmentation, library: str, module: str = "learn
     names = ["element.py", *(["tensors.py"] if library != "albumentations" else []), f"{LIBRARIES[library]}.py"]
     sources = [(_HERE / name).read_text(encoding="utf-8") for name in names]
     bodies = [_below_imports(source).replace("tensors.apply(", "apply(") for source in sources]
-    summary = "\n".join(f"{name} {extent}" for name, extent in augmentation.describe().items())
+    doubtful = dict.fromkeys(undecided, " (not decided: this is where training left it)")
+    summary = "\n".join(f"{name} {extent}{doubtful.get(name, '')}" for name, extent in augmentation.describe().items())
     head = _HEAD.format(library=library, summary=summary, module=module)
     tail = f"LEARNED = {_written(learned)}\n\naugmentation = LearnedAugmentation(LEARNED)\n"
     return "\n".join([head, *_imports(sources), "", "\n\n\n".join(bodies), "", "", tail])
