@@ -69,9 +69,9 @@ class Policy:
         known = {**KINDS, **(kinds or {})}
         try:
             transform, distribution = (_decode(self.data[part], known) for part in ("transform", "distribution"))
-            if not isinstance(distribution, nn.Module):
-                raise TypeError("a distribution is no number")
-            return Augmentation(transform, distribution).requires_grad_(False)  # type: ignore[arg-type]
+            if not isinstance(distribution, distributions.LearnedDistribution):
+                raise TypeError("it has no distribution")
+            return Augmentation(transform, distribution).requires_grad_(False)
         except InputError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, RecursionError) as error:

@@ -4,7 +4,7 @@ import gzip
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from augerino.data.archives import check_memory
 from augerino.data.found import shown, some
@@ -45,13 +45,20 @@ def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
                     continue
                 if member.size > wanted[name]:
                     raise InputError(f"{name} in {shown(path)} has {member.size} bytes, but should have {wanted[name]} at most.")
-                found[name] = b"".join(iter(lambda: content.read(MOST_AT_ONCE), b""))  # noqa: B023
+                found[name] = _read(content)
                 if len(found) == len(wanted):
                     return found
     except (tarfile.TarError, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{shown(path)} is not a whole archive: {reason}. Remove it and download it again.") from error
     raise InputError(f"{shown(path)} lacks {some([name for name in wanted if name not in found])}.")
+
+
+def _read(content: IO[bytes]) -> bytes:
+    parts = []
+    while part := content.read(MOST_AT_ONCE):
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _open(plain: gzip.GzipFile) -> tarfile.TarFile:
