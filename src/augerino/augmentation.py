@@ -111,10 +111,6 @@ class Augmentation(nn.Module):
         """`spread` as plain numbers."""
         return dict(zip(self.names, self.distribution.spread.detach().tolist(), strict=True))
 
-    def rates(self) -> dict[str, float]:
-        """How often each coordinate is moved at all, by name: 1 unless the distribution leaves it alone in some draws."""
-        return dict(zip(self.names, self.distribution.rates.tolist(), strict=True))
-
     def extents(self) -> dict[str, str]:
         """How far each coordinate reaches, by name, in human units."""
         units = [self.transform.unit(name) for name in self.names]
@@ -122,10 +118,10 @@ class Augmentation(nn.Module):
 
     def describe(self) -> dict[str, str]:
         """How far each coordinate reaches, and in how many copies it is moved at all where that is not in every one."""
-        rates = self.rates()
+        rates = self.distribution.rates.tolist()
         return {
-            name: f"{extent} in {100 * rates[name]:.0f} % of copies" if rates[name] < 0.995 else extent
-            for name, extent in self.extents().items()
+            name: f"{extent} in {100 * rate:.0f} % of copies" if rate < 0.995 else extent
+            for (name, extent), rate in zip(self.extents().items(), rates, strict=True)
         }
 
     def __str__(self) -> str:

@@ -124,10 +124,6 @@ def test_bounds_read_well():
     assert bounds_text(trials) == "rotate 0.200, flip_horizontal in 50 %"
     trials.append({"bounds": {"rotate": 0.4, "flip_horizontal": 0.8}, "unfinished": ["rotate"]})
     assert bounds_text(trials) == "rotate 0.300 ± 0.141, flip_horizontal in 45 ± 7 % (still moving at the end: rotate)"
-    trials = [
-        {**trial, "rates": {"rotate": rate, "flip_horizontal": 1.0}} for trial, rate in zip(trials, (0.25, 0.35), strict=True)
-    ]
-    assert bounds_text(trials).startswith("rotate 0.300 ± 0.141 in 30 % of copies, flip_horizontal in 45")
 
 
 def test_bounds_of_a_trial_come_back():

@@ -107,7 +107,6 @@ def measure(learned: Learned, row: Row, pictures: Labelled, seed: int) -> Trial:
     return {
         "accuracy": found,
         "bounds": learned.bounds,
-        "rates": learned.augmentation.rates(),
         "start": start,
         "curves": curves(learned.history, start),
         "asked": learned.asked,
@@ -130,16 +129,14 @@ def percent(found: Sequence[Trial], copies: int | str) -> str:
 
 
 def bounds_text(found: Sequence[Trial]) -> str:
-    """The learned bounds, mean and standard deviation over seeds, each in its own unit; flips as how often they happen, and
-    others too where that is not in every copy."""
+    """The learned bounds, mean and standard deviation over seeds, each in its own unit; flips as how often they happen."""
     parts = []
     for name in found[0]["bounds"]:
         values = [t["bounds"][name] for t in found]
         if name.startswith("flip"):
             parts.append(f"{name} in {mean_sd(values, 50, 0)} %")
         else:
-            rate = sum(t.get("rates", {}).get(name, 1.0) for t in found) / len(found)
-            parts.append(f"{name} {mean_sd(values, 1, 3)}" + (f" in {100 * rate:.0f} % of copies" if rate < 0.995 else ""))
+            parts.append(f"{name} {mean_sd(values, 1, 3)}")
     late = sorted({name for t in found for name in t["unfinished"]})
     return ", ".join(parts) + (f" (still moving at the end: {', '.join(late)})" if late else "")
 

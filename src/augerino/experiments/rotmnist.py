@@ -84,7 +84,6 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     return {
         "accuracy": accuracy,
         "bounds": model.augmentation.bounds(),
-        "rates": model.augmentation.rates(),
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(p[6], 4) for p in curve.outputs],
