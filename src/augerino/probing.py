@@ -49,10 +49,10 @@ class Probe:
     In each round the held-back items are judged with every coordinate drawn from the middle of its range, and again with one
     of them drawn from its outermost shell instead, all else the same. A bound grows where the rise of their loss is below the
     tolerance, and shrinks where it is above. What harms little by itself makes a hard task harder in sum, so coordinates whose
-    rims cost something are moved in a share of the copies only (`rates`); those that cost nothing, or go all the way to their
-    limits, are moved in all of them. A network that knows little yet moves bounds little. If it still knows nothing when a good
-    part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its
-    probability, whose limit is a half, and its shell is to be mirrored.
+    rims cost something are moved in a share of the copies only (`rates`); those that cost nothing are moved in all of them. A
+    network that knows little yet moves bounds little. If it still knows nothing when a good part of the training is over, all
+    bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its probability, whose limit is a half,
+    and its shell is to be mirrored.
 
     The network is trained on bounds wider than those asked about, so that a shell is well inside of what it has
     been shown. That tells how wide a range may be, but not quite where labels change: beyond a true extent e, a network trained
@@ -202,8 +202,7 @@ class Probe:
         return torch.cat(values).detach().double().cpu() if values else torch.zeros(0, dtype=torch.float64)
 
     def _set(self, bounds: Tensor) -> None:
-        free = self._discrete | (self._asked >= REACHED * self._limits)
-        often = rates(self._costs.masked_fill(free, 0.0))
+        often = rates(self._costs.masked_fill(self._discrete, 0.0))
         sizes = [part.size for part in self._parts]
         for part, values, rate in zip(self._parts, bounds.split(sizes), often.split(sizes), strict=True):
             if isinstance(part, Bernoulli):
