@@ -111,18 +111,10 @@ class Augmentation(nn.Module):
         """`spread` as plain numbers."""
         return dict(zip(self.names, self.distribution.spread.detach().tolist(), strict=True))
 
-    def extents(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """How far each coordinate reaches, by name, in human units."""
         units = [self.transform.unit(name) for name in self.names]
         return dict(zip(self.names, self.distribution.describe(units), strict=True))
-
-    def describe(self) -> dict[str, str]:
-        """How far each coordinate reaches, and in how many copies it is moved at all where that is not in every one."""
-        rates = self.distribution.rates.tolist()
-        return {
-            name: f"{extent} in {100 * rate:.0f} % of copies" if rate < 0.995 else extent
-            for (name, extent), rate in zip(self.extents().items(), rates, strict=True)
-        }
 
     def __str__(self) -> str:
         kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]

@@ -28,7 +28,7 @@ RIM = 0.03  # and so much of their limits on top of that, but never more than tw
 LENIENT = 4.0  # by how much what the middle leaves unsaid adds to the tolerance: who errs anyway errs a little more at the rim
 UNSURE = 0.15  # of what is known: no more than this counts as unsaid there
 BETTER = 2.0  # times better than what counts as worse: where the middle is all mixed up, only at the rim can labels be told again
-KEPT = 0.7  # how much of what a rim cost before counts beside what it costs now, for how often it is moved
+MASTERED, HALF = 0.9, 0.5  # of what there is to know: from here on no rim's cost counts for the others, and up to here in full
 GAIN = 2.0  # how steeply a move follows the rise: full pace up to half of the tolerance
 PACE = 0.25  # how far the logarithm of a bound moves in one round at most
 ROUNDS = 60  # questions in a whole training, those of the wait and of the end included
@@ -48,11 +48,11 @@ class Probe:
 
     In each round the held-back items are judged with every coordinate drawn from the middle of its range, and again with one
     of them drawn from its outermost shell instead, all else the same. A bound grows where the rise of their loss is below the
-    tolerance, and shrinks where it is above. What harms little by itself makes a hard task harder in sum, so coordinates whose
-    rims cost something are moved in a share of the copies only (`rates`); those that cost nothing are moved in all of them. A
-    network that knows little yet moves bounds little. If it still knows nothing when a good part of the training is over, all
-    bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its probability, whose limit is a half,
-    and its shell is to be mirrored.
+    tolerance, and shrinks where it is above. As long as the network has not mastered its task, the tolerance is for all together:
+    bounds whose rims cost something have a share of it each, since what harms little by itself makes a hard task harder in sum;
+    those that cost nothing take none. A network that knows little yet moves bounds little. If it still knows nothing when a good
+    part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its
+    probability, whose limit is a half, and its shell is to be mirrored.
 
     The network is trained on bounds wider than those asked about, so that a shell is well inside of what it has
     been shown. That tells how wide a range may be, but not quite where labels change: beyond a true extent e, a network trained
@@ -87,7 +87,6 @@ class Probe:
         self._discrete = discrete
         self._asked = self._bounds()
         self._limits = torch.where(discrete, 0.5, torch.where(limits.isfinite(), limits, 1e3 * self._asked))
-        self._costs = torch.zeros_like(self._asked)  # of the rims, in units of the tolerance, as they were lately
         self._taken = 0
         self._kept: list[Tensor] = []  # logarithms of the bounds since `AVERAGED`
         self._moves: list[Tensor] = []  # and how the rounds since then moved them
@@ -139,7 +138,8 @@ class Probe:
         allowed = self.tolerance * (known + LENIENT * min(middle - self._yardstick.least, UNSURE * known))
         rises = torch.tensor(shells, dtype=torch.float64) - middle
         costs = rises.maximum(-rises / BETTER) / allowed
-        self._costs = KEPT * self._costs + (1 - KEPT) * costs
+        mastered = known / self._yardstick.most
+        costs *= sharing(costs) ** min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
         return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
 
     def _settle(self) -> None:
@@ -202,47 +202,42 @@ class Probe:
         return torch.cat(values).detach().double().cpu() if values else torch.zeros(0, dtype=torch.float64)
 
     def _set(self, bounds: Tensor) -> None:
-        often = rates(self._costs.masked_fill(self._discrete, 0.0))
-        sizes = [part.size for part in self._parts]
-        for part, values, rate in zip(self._parts, bounds.split(sizes), often.split(sizes), strict=True):
+        for part, values in zip(self._parts, bounds.split([part.size for part in self._parts]), strict=True):
             if isinstance(part, Bernoulli):
                 part.probability = values
             else:
                 part.bound = values
-                part.rate.copy_(rate)
-            distributed.copy_from_first(*part.parameters(), *part.buffers())
+            distributed.copy_from_first(*part.parameters())
 
     def state_dict(self) -> dict[str, Any]:
         """What a resume needs; the bounds that are trained on are the model's."""
-        return {"taken": self._taken, "asked": self._asked, "costs": self._costs, "kept": self._kept, "moves": self._moves}
+        return {"taken": self._taken, "asked": self._asked, "kept": self._kept, "moves": self._moves}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        rounds = [state["asked"], state["costs"], *state["kept"], *state["moves"]]
+        rounds = [state["asked"], *state["kept"], *state["moves"]]
         if type(state["taken"]) is not int or any(
             (row.dtype, row.shape) != (torch.float64, self._limits.shape) for row in rounds
         ):
             raise ValueError("the rounds of probing are not as they should be")
-        self._taken, self._asked, self._costs = state["taken"], state["asked"], state["costs"]
+        self._taken, self._asked = state["taken"], state["asked"]
         self._kept, self._moves = list(state["kept"]), list(state["moves"])
 
 
-def rates(costs: Tensor) -> Tensor:
-    """How often to move each coordinate, so that the rims of all cost no more than the tolerance in the mean over copies.
+def sharing(costs: Tensor) -> float:
+    """Among how many coordinates the tolerance is divided, so that the rims of all together cost no more than it.
 
-    If m of them cost a share 1/m of it or more, they are moved in one of m copies each. What costs nothing is moved in all.
+    They are m if m of them cost a share 1/m of it or more. What costs nothing takes no part.
 
     Args:
-        costs: (k,) of each coordinate's rim, in units of the whole tolerance.
+        costs: (k,) in units of the whole tolerance.
 
     Example:
-        >>> rates(torch.tensor([1.0, 1.0, 0.5, 1.0, 0.0]))
-        tensor([0.2500, 0.2500, 0.2500, 0.2500, 1.0000])
+        >>> [round(sharing(torch.tensor(costs)), 2) for costs in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.5, 0.0])]
+        [1.0, 2.0, 1.6]
     """
-    costs = costs.clamp_min(0)
-    highest, m = costs.sort(descending=True).values, torch.arange(1, len(costs) + 1)
-    among = max(1.0, float((m * (m * highest).clamp_max(1)).max())) if len(costs) else 1.0
-    often = 1 / (1 + (among - 1) * (among * costs).clamp_max(1))
-    return (often * 256).round().clamp_min(1) / 256  # which every precision holds exactly
+    costs = costs.sort(descending=True).values.clamp_min(0)
+    m = torch.arange(1, len(costs) + 1)
+    return max(1.0, float((m * (m * costs).clamp_max(1)).max()))
 
 
 def parts_of(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:

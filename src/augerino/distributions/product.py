@@ -47,10 +47,6 @@ class Product(LearnedDistribution):
     def reach(self) -> Tensor:
         return torch.cat([part.reach for part in self._parts])
 
-    @property
-    def rates(self) -> Tensor:
-        return torch.cat([part.rates for part in self._parts])
-
     def describe(self, units: Sequence[Unit]) -> list[str]:
         texts, units = [], list(units)
         for part in self._parts:
