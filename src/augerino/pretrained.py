@@ -14,6 +14,7 @@ from augerino import files
 from augerino.errors import InputError
 from augerino.nets.registry import BUILT_IN
 from augerino.policy import Policy
+from augerino.resuming import gap_between
 
 VERSION = 1
 
@@ -80,7 +81,7 @@ def load(folder: str | Path) -> Pretrained:
 def restore_net(saved: Pretrained, net: nn.Module | None) -> nn.Module:
     """The network with its weights: the one given, or one rebuilt from its description."""
     net = _build(saved) if net is None else net
-    gap = _gap(net.state_dict(), saved.weights)
+    gap = gap_between(net.state_dict(), saved.weights)
     if gap is not None:
         raise InputError(f"The network does not fit the weights of {saved.folder}: {gap}.")
     for name, value in net.state_dict(keep_vars=True).items():
@@ -112,22 +113,12 @@ def _build(saved: Pretrained) -> nn.Module:
         )
     try:
         with torch.device("meta"):  # costs nothing, however large the numbers in the file are
-            gap = _gap(BUILT_IN[kind](**settings).state_dict(), saved.weights)
+            gap = gap_between(BUILT_IN[kind](**settings).state_dict(), saved.weights)
         if gap is None:
             return BUILT_IN[kind](**settings)
     except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
         gap = str(error).splitlines()[0]
     raise InputError(f"{saved.folder / 'config.json'} describes a {kind} that does not fit the weights: {gap}.")
-
-
-def _gap(own: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> str | None:
-    """What differs first between two sets of weights, in words."""
-    for name in sorted(own.keys() ^ weights.keys()):
-        return f"'{name}' is {'missing in the file' if name in own else 'unknown to the network'}"
-    for name, value in own.items():
-        if value.shape != weights[name].shape:
-            return f"'{name}' is {tuple(value.shape)} in the network but {tuple(weights[name].shape)} in the file"
-    return None
 
 
 def _is_ours(path: Path) -> bool:
@@ -150,7 +141,7 @@ def _describe_timm(net: nn.Module) -> dict[str, Any] | None:
         again = sys.modules["timm"].create_model(config["architecture"], pretrained=False, **settings)
     except (AttributeError, TypeError, IndexError, RuntimeError, ValueError):
         return None
-    if str(again) != str(net) or _gap(again.state_dict(), net.state_dict()) is not None:
+    if str(again) != str(net) or gap_between(again.state_dict(), net.state_dict()) is not None:
         return None
     return {"kind": "timm", "name": config["architecture"], "settings": settings}
 

@@ -143,6 +143,8 @@ class Progress:
             resuming.check(
                 saved, self.optimizer, None if self.scheduler is None else _plain(self.scheduler.state_dict()), self.loader
             )
+            if (gap := resuming.gap_between(self.model.state_dict(), saved["model"])) is not None:
+                raise ValueError(gap)
             self.model.load_state_dict(saved["model"])
             self.optimizer.load_state_dict(saved["optimizer"])
             if self.scheduler is not None:
@@ -156,7 +158,7 @@ class Progress:
             rng.set_state(saved["rng"], self.loader)
         except Exception as error:  # what is not as torch expects it leads to whatever it may
             reason = (str(error) or type(error).__name__).splitlines()[0][:300]
-            raise InputError(f"{path} does not fit this model, optimizer and loader: {reason}") from error
+            raise InputError(f"{path} does not fit this model, optimizer and loader: {reason.rstrip('.')}.") from error
 
 
 def _same(now: Any, then: Any) -> bool:

@@ -5,9 +5,11 @@ beyond its own; but a checkpoint may be damaged, or come from anybody.
 """
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from augerino import rng
 from augerino.checkpoint import check_like
@@ -38,6 +40,16 @@ def check(saved: dict[str, Any], optimizer: torch.optim.Optimizer, scheduler: di
     rng.check_state(saved["rng"], loader)
     if saved["order"] is not None:
         rng.check_state(saved["order"], loader)
+
+
+def gap_between(own: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> str | None:
+    """What differs first between two sets of weights, in words."""
+    for name in sorted(own.keys() ^ weights.keys()):
+        return f"'{name}' is {'missing in the file' if name in own else 'unknown to the network'}"
+    for name, value in own.items():
+        if value.shape != weights[name].shape:
+            return f"'{name}' is {tuple(value.shape)} in the network but {tuple(weights[name].shape)} in the file"
+    return None
 
 
 def _check_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
