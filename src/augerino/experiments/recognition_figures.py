@@ -36,20 +36,20 @@ def draw_accuracy(path: Path, panels: Mapping[str, Sequence[Point]]) -> None:
 
 
 def draw_ranges(path: Path, trials: Sequence[Trial], rows: Mapping[str, Row], limits: Mapping[str, float]) -> None:
-    """One panel a row, three in a line: each learned bound as a share of its limit; a dark stroke a seed, grey where it began."""
+    """One panel a row, three in a line: each learned bound as a share of its limit."""
     columns = min(len(rows), 3)
     count = -(-len(rows) // columns)
-    fig, axes = plots.figure(count, columns, 1.4 + 2.6 * columns, count * (0.8 + 0.25 * len(limits)))
+    fig, axes = plots.figure(count, columns, 1.4 + 2.6 * columns, 0.4 + count * (0.8 + 0.25 * len(limits)))
     for place, (ax, (title, row)) in enumerate(zip(axes, rows.items(), strict=False)):
         found = of_row(trials, row)
         for i, (name, limit) in enumerate(limits.items()):
             if name not in found[0]["bounds"]:
                 continue
             ends = [t["bounds"][name] / limit for t in found]
-            ax.barh(i, statistics.mean(ends), height=0.55, color=plots.LEARNED, alpha=0.75)
-            ax.plot(ends, [i] * len(ends), "|", color="#1e3a8a", ms=8, mew=1.4)
+            ax.barh(i, statistics.mean(ends), height=0.55, color=plots.LEARNED, alpha=0.75, label="learned, mean over seeds")
+            ax.plot(ends, [i] * len(ends), "|", color="#1e3a8a", ms=8, mew=1.4, label="each seed")
             start = found[0]["start"][name] / limit
-            ax.plot([start, start], [i - 0.36, i + 0.36], color=plots.START, lw=2)
+            ax.plot([start, start], [i - 0.36, i + 0.36], color=plots.START, lw=2, label="start")
         ax.set_yticks(range(len(limits)), [""] * len(limits) if place % columns else list(limits))
         ax.set_ylim(len(limits) - 0.5, -0.5)
         ax.set_xlim(0, 1.02)
@@ -57,6 +57,9 @@ def draw_ranges(path: Path, trials: Sequence[Trial], rows: Mapping[str, Row], li
         ax.set_xlabel("bound, of its limit")
     for ax in axes[len(rows) :]:
         ax.remove()
+    handles, labels = axes[0].get_legend_handles_labels()
+    unique = dict(zip(labels, handles, strict=True))
+    fig.legend(unique.values(), unique.keys(), loc="outside lower center", ncols=3)
     fig.savefig(path)
 
 
