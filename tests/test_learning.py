@@ -213,6 +213,7 @@ def test_a_recipe_is_checked():
         {"start": 0.0},
         {"weight": -1.0},
         {"lr": float("inf")},
+        {"lr": 10**400},
         {"precision": "fp8"},
         {"epochs": 2.5},
         {"workers": -1},

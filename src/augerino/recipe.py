@@ -110,7 +110,10 @@ class Recipe:
         value = getattr(self, name)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise InputError(f"{name} must be {said}, but got {value!r}.")
-        object.__setattr__(self, name, plain(value))
+        try:
+            object.__setattr__(self, name, plain(value))
+        except OverflowError as error:  # a whole number of hundreds of digits, as a damaged file may have it
+            raise InputError(f"{name} must be {said}, but got one that is too large for any computer.") from error
 
     def passes(self, steps: int) -> int:
         """How many epochs of so many steps to train: as told, or 40, between `FEWEST_STEPS` and `MOST_STEPS` in all.
