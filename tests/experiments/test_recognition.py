@@ -141,6 +141,7 @@ def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wi
     net = Normalized(SmallCNN(3, 2, 8), [0.5] * 3, [0.25] * 3)
     augmentation = stl10.make_augmentation(Row("known", "learned", start=0.3, data=stl10.KNOWN))
     assert augmentation.names == ("brightness", "contrast")
+    assert stl10.make_augmentation(Row("photographs", "learned", start=0.3)).names == ("contrast", "brightness")
     learned = ag.learn(net, (data.x, data.y), augmentation=augmentation, epochs=16, batch_size=32, seed=seed)
     assert learned.asked and learned.bounds["brightness"] < 0.05 and learned.bounds["contrast"] > 0.2
 
