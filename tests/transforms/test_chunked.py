@@ -17,6 +17,7 @@ from tests.conftest import smooth_images
 def size(request, monkeypatch):
     """Small images are sampled at once, large ones in pieces: these are small, so pieces are made smaller still."""
     if request.param == "pieces":
+        monkeypatch.setattr(chunked, "copying_pays", lambda threads: True)
         monkeypatch.setattr(chunked, "SMALL", 0)
         monkeypatch.setattr(chunked, "PIECE", 3000)
     return request.param
@@ -165,6 +166,39 @@ class TestTransforms:
     def test_traced(self):
         traced = torch.jit.trace(functional.warp, (self.X, self.PULL))
         assert torch.allclose(traced(self.X, self.PULL), functional.warp(self.X, self.PULL))
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 80, 80), (7, 1, 133, 201), (3, 8, 64, 64), (12, 3, 224, 224)])
+def test_whether_images_are_copied_first_changes_no_bit(monkeypatch, shape):
+    """So that a run which is taken up again gives the same bits, whatever the trial said in either process."""
+    x, t, along, found = torch.rand(shape), torch.rand(shape[0], 6) - 0.5, torch.rand(shape), []
+    for pays in (True, False):
+        monkeypatch.setattr(chunked, "copying_pays", lambda threads, pays=pays: pays)
+        moving = t.clone().requires_grad_()
+        y = ag.Affine2d()(x, moving)
+        found.append((y, torch.autograd.grad(y, moving, along)[0]))
+    (copied, copied_slope), (whole, whole_slope) = found
+    assert torch.equal(copied, whole) and torch.equal(copied_slope, whole_slope)
+
+
+def test_only_large_images_ask_whether_copying_pays(monkeypatch):
+    asked = []
+    monkeypatch.setattr(chunked, "copying_pays", lambda threads: asked.append(threads))
+    functional.warp(torch.rand(2, 3, 32, 32), matrices(2))
+    assert not asked
+    functional.warp(torch.rand(2, 3, 96, 96), matrices(2))
+    assert asked == [torch.get_num_threads()]
+
+
+@pytest.mark.parametrize(("seconds", "pays"), [((2.0, 1.0), True), ((1.0, 2.0), False)])
+def test_copying_pays_where_it_took_less_time(monkeypatch, seconds, pays):
+    now, way = [0.0], {"at_once": seconds[0], "by_pieces": seconds[1]}
+    for name, took in way.items():
+        monkeypatch.setattr(chunked._Batch, name, lambda self, modes, took=took: now.__setitem__(0, now[0] + took))
+    monkeypatch.setattr(chunked.time, "perf_counter", lambda: now[0])
+    before = torch.get_rng_state()
+    assert chunked.copying_pays.__wrapped__(1) == pays
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_no_images_are_no_images(size):

@@ -1,11 +1,14 @@
-"""The warp of images on a CPU, a few images at a time, with a gradient that goes straight to their matrices.
+"""The warp of images on a CPU, with a gradient that goes straight to their matrices.
 
-Three things make it fast. The sampler reads its input in the order of the output, which a rotation scatters over the memory:
-images that are first copied in order, which a processor foresees, are then read from its cache. Their coordinates live for
-one piece of the batch only and never leave the cache either; the backward pass makes them again, which is one small product.
-And whoever needs the gradient of the matrices alone pays for no gradient of the images.
+Whoever needs the gradient of the matrices alone pays for no gradient of the images, and the grid is one small product. The
+sampler reads its input in the order of the output, which a rotation scatters over the memory. Some processors hide that behind
+large caches. On others large images are better copied in order first, a few at a time, which a processor foresees: then they
+are read from its cache, and their coordinates never leave it either. Which kind this one is, is found out by trying, once.
 """
 
+import functools
+import math
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +16,8 @@ import torch
 from torch import Tensor
 
 SMALL = 64_000  # bytes of an image that is in the cache anyway while it is sampled: such batches are done at once
-PIECE = 1_200_000  # bytes of larger images that a thread works on at a time
+PIECE = 1_200_000  # bytes of larger images that a thread works on at a time, where copying them pays
+TRIAL = (48, 3, 96)  # images, channels and side on which it is found out whether it does
 
 
 class Points:
@@ -28,11 +32,11 @@ class Points:
         self.factors, self.plane = factors, plane.flatten(1)
         self.rows, self.columns = plane.shape[1:]
         x, y = plane[0, 0], plane[1, :, 0]
-        self.across = plane.new_zeros(2, 2, self.columns, 2)  # for each part of a gradient: times x, and as it is
-        self.across[0, 0, :, 0] = self.across[1, 0, :, 1] = x
-        self.across[0, 1, :, 0] = self.across[1, 1, :, 1] = 1
-        self.across = self.across.view(4, 2 * self.columns)
         self.down = torch.stack([y, torch.ones_like(y)])
+        self.across = plane.new_zeros(self.columns, 2, 2, 2)  # for either part of a gradient: times x, and as it is
+        self.across[:, 0, 0, 0] = self.across[:, 1, 1, 0] = x
+        self.across[:, 0, 0, 1] = self.across[:, 1, 1, 1] = 1
+        self.across = self.across.view(2 * self.columns, 4)
         self.order = torch.tensor([4, 1, 5, 6, 3, 7], device=plane.device)  # times x, times y and as it is, of either part
 
     def affine(self, pull: Tensor) -> Tensor:
@@ -40,9 +44,9 @@ class Points:
         return (pull[:, :2].to(self.plane.dtype) * self.factors).view(-1, 3)
 
     def gather(self, along: Tensor) -> Tensor:
-        """The gradient of `affine` from that of the grid: sums over columns, then over rows.   along: (n, rows, columns, 2)"""
-        sums = (along.view(-1, 2 * self.columns) @ self.across.mT).view(-1, self.rows, 4)  # of gx x, gx, gy x, gy
-        moments = torch.matmul(self.down, sums).view(-1, 8)  # times y, and as they are
+        """The gradient of `affine` from that of the grid: sums over rows, then over columns.   along: (n, rows, columns, 2)"""
+        sums = torch.matmul(self.down, along.view(-1, self.rows, 2 * self.columns))  # times y, and as they are
+        moments = (sums.view(-1, 2 * self.columns) @ self.across).view(-1, 8)  # each of gx x, gx, gy x, gy
         return moments.index_select(1, self.order).view(-1, 2, 3)
 
 
@@ -62,13 +66,7 @@ class _Warp(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, pull: Tensor, points: Points, modes: tuple[int, int, bool]) -> Tensor:
         batch = _Batch(x, pull, points)
-        if batch.whole:
-            grid = batch.grid(slice(0, len(x)))
-            out = torch.grid_sampler_2d(x, grid, *modes)
-        else:
-            grid, out = None, x.new_empty(*x.shape[:2], points.rows, points.columns)
-            for rows in batch.pieces():
-                out[rows] = torch.grid_sampler_2d(batch.images(rows), batch.grid(rows), *modes)
+        out, grid = batch.at_once(modes) if batch.whole else (batch.by_pieces(modes), None)
         ctx.save_for_backward(x, pull, grid)
         ctx.points, ctx.modes = points, modes
         return out
@@ -99,10 +97,29 @@ class _Batch:
         self.x, self.points, self.affine = x, points, points.affine(pull)
         self.like = points.plane
         image = self.like.element_size() * x.shape[1] * max(x.shape[2] * x.shape[3], points.rows * points.columns)
-        self.whole = image <= SMALL and x.dtype == self.like.dtype and x.is_contiguous()
-        self.size = len(x) if self.whole else min(max(len(x), 1), torch.get_num_threads() * max(1, PIECE // image))
+        self.small = image <= SMALL
+        self.size = min(max(len(x), 1), torch.get_num_threads() * max(1, PIECE // image))
         self._images: Tensor | None = None
         self._grids: Tensor | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether all images are better sampled at once, as they lie in the memory."""
+        if self.x.dtype != self.like.dtype or not self.x.is_contiguous():
+            return False
+        return self.small or not copying_pays(torch.get_num_threads())
+
+    def at_once(self, modes: tuple[int, int, bool]) -> tuple[Tensor, Tensor]:
+        """All images, and the grid they were sampled at."""
+        grid = self._shaped(torch.mm(self.affine, self.like))
+        return torch.grid_sampler_2d(self.x, grid, *modes), grid
+
+    def by_pieces(self, modes: tuple[int, int, bool]) -> Tensor:
+        """All images, a few at a time."""
+        out = self.x.new_empty(*self.x.shape[:2], self.points.rows, self.points.columns)
+        for rows in self.pieces():
+            out[rows] = torch.grid_sampler_2d(self.images(rows), self.grid(rows), *modes)
+        return out
 
     def pieces(self) -> Iterator[slice]:
         return (slice(start, min(start + self.size, len(self.x))) for start in range(0, len(self.x), self.size))
@@ -113,12 +130,14 @@ class _Batch:
         return self._images[: rows.stop - rows.start].copy_(self.x[rows])
 
     def grid(self, rows: slice) -> Tensor:
-        count = rows.stop - rows.start
         if self._grids is None:
             self._grids = self.like.new_empty(2 * self.size, self.like.shape[1])
         affine = self.affine[2 * rows.start : 2 * rows.stop]
-        grid = torch.mm(affine, self.like, out=self._grids[: 2 * count])
-        return grid.view(count, 2, self.points.rows, self.points.columns).permute(0, 2, 3, 1)
+        return self._shaped(torch.mm(affine, self.like, out=self._grids[: len(affine)]))
+
+    def _shaped(self, grid: Tensor) -> Tensor:
+        """As the sampler takes it.   grid: (2 n, rows * columns)   returns (n, rows, columns, 2)"""
+        return grid.view(len(grid) // 2, 2, self.points.rows, self.points.columns).permute(0, 2, 3, 1)
 
     def differentiate(self, gradient: Tensor, modes: tuple[int, int, bool], needed: list[bool]) -> tuple[Tensor | None, ...]:
         """The gradients of the images and of their matrices' upper rows, where they are needed."""
@@ -132,6 +151,26 @@ class _Batch:
             if on_affine is not None:
                 on_affine[rows] = self.points.gather(found[1])
         return on_x, on_affine
+
+
+@functools.cache
+def copying_pays(threads: int) -> bool:
+    """Whether this processor, with so many threads, samples large images sooner if they are copied into its cache first.
+
+    Tried once in a process, which takes some twenty milliseconds. Either way gives the same bits.
+    """
+    count, channels, side = TRIAL
+    places = torch.linspace(-1, 1, side).expand(side, side)
+    points = Points(torch.ones(2, 3), torch.stack([places, places.mT, torch.ones_like(places)]))
+    turned = torch.tensor([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]).expand(count, 3, 3)
+    batch = _Batch(torch.ones(count, channels, side, side), turned, points)
+    ways, best = (batch.at_once, batch.by_pieces), [math.inf, math.inf]
+    for _ in range(4):
+        for i, way in enumerate(ways):
+            began = time.perf_counter()
+            way((0, 0, False))
+            best[i] = min(best[i], time.perf_counter() - began)
+    return best[1] < best[0]
 
 
 def _once(found: Tensor, *origins: Tensor) -> Tensor:
