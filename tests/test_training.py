@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
+from augerino import bf16
 from augerino import checkpoint as checkpoints
 from augerino.data.sprites import sprites
 from augerino.nets.points import SmallPointNet
@@ -317,6 +318,7 @@ class TestPrecision:
 
     def test_auto_picks_what_the_hardware_has(self, monkeypatch):
         cpu = torch.device("cpu")
+        monkeypatch.setattr(bf16, "survives", lambda: True)
         for native, expected in ((True, "bf16"), (False, "float32")):
             monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda native=native: native)
             assert choose_precision("auto", cpu) == expected

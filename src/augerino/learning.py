@@ -34,7 +34,7 @@ from augerino.objective import Objective, Regularizer
 from augerino.policy import Policy
 from augerino.progress import Epoch, History
 from augerino.recipe import Recipe
-from augerino.training import train
+from augerino.training import choose_precision, train
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,9 @@ def _prepare(
         needed = _needed_outputs(loader, sample, task) if outputs is None else outputs
         net = default_net(net or "auto", kind, sample[0], needed, recipe.width)
     model, loss = default_model(net, augmentation, task, recipe)
-    model.to(find_device(recipe.device))
+    where = find_device(recipe.device)
+    choose_precision(recipe.precision, where)  # refuses now what would end the process later
+    model.to(where)
     found = _count_outputs(model, sample, task)
     # A process that sees its share only need not see two classes in it.
     loader.expect(outputs=found, differing=distributed.world() == 1)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from augerino import distributed, tree
+from augerino import bf16, distributed, tree
 from augerino.augmentation import Augmentation
 from augerino.data.arrays import IGNORE
 from augerino.distributions import LearnedDistribution
@@ -87,15 +87,21 @@ def cosine_schedule(
 
 
 def choose_precision(precision: Precision, device: torch.device) -> Literal["float32", "bf16"]:
-    """bf16 where the hardware multiplies it natively (there it trains more than twice as fast), float32 elsewhere."""
+    """For "auto", bf16 where the hardware multiplies it natively and a trial survives it, float32 elsewhere."""
     if precision not in ("auto", "float32", "bf16"):
         raise InputError(f"precision is one of auto, float32, bf16, but got '{precision}'.")
-    if precision != "auto":
+    if precision == "float32":
+        return precision
+    if device.type == "cpu" and precision == "bf16" and not bf16.survives():
+        raise InputError(
+            "bf16 ends the process on this machine, which announces AMX instructions that do not work: "
+            f"use precision float32 or auto, or set {'='.join(bf16.REMEDY)} in the environment."
+        )
+    if precision == "bf16":
         return precision
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
-    native = device.type == "cpu" and getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()
-    return "bf16" if native else "float32"
+    return "bf16" if device.type == "cpu" and bf16.native() and bf16.survives() else "float32"
 
 
 def train(
