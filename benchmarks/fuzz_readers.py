@@ -9,7 +9,6 @@ seed that repeats it.
 import argparse
 import io
 import json
-import resource
 import signal
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from PIL import Image
 
 from augerino.data import open_source, streams
 from augerino.errors import InputError, NonFiniteLoss
-from benchmarks import fuzz_state
+from benchmarks import fuzz_state, memory
 
 MOST_MEMORY = 500  # MB that reading small damaged files may take
 
@@ -212,7 +211,7 @@ def main() -> None:
         victims = make_good(Path(folder))
         wanted = tuple(arguments.kinds.split(",")) if arguments.kinds else ("",)
         names = [name for name in victims if name.startswith(wanted)]
-        before = _peak()
+        before = memory.peak()
         for seed in range(arguments.seed, arguments.seed + arguments.cases):
             name = names[seed % len(names)]
             start = time.perf_counter()
@@ -227,7 +226,7 @@ def main() -> None:
             signal.alarm(0)
             counts[name, outcome] += 1
             slowest = max(slowest, (time.perf_counter() - start, f"seed {seed} ({name})"))
-    rise = _peak() - before
+    rise = round(memory.peak() - before)
     for name in names:
         said = ", ".join(
             f"{counts[name, outcome]} {outcome}" for outcome in ("read", "refused", "FAILED") if counts[name, outcome]
@@ -243,12 +242,6 @@ def main() -> None:
         summary = {"cases": arguments.cases, "seed": arguments.seed, "failed": failed, "memory_rise_mb": rise, "kinds": kinds}
         arguments.out.write_text(json.dumps(summary, indent=2) + "\n")
     sys.exit(1 if failed or rise > MOST_MEMORY else 0)
-
-
-def _peak() -> int:
-    """The most memory that this process has had so far, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak // 2**20 if sys.platform == "darwin" else peak // 2**10
 
 
 if __name__ == "__main__":

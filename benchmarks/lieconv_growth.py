@@ -8,7 +8,6 @@ held before its first step.
 import argparse
 import json
 import math
-import resource
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -17,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from augerino import plots
+from benchmarks import memory
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "results" / "qm9"
 MOLECULES = 4_000  # of an epoch
@@ -55,7 +55,7 @@ def measure(point: Point, steps: int) -> Point:
         "charges": torch.full((point.batch, point.atoms), 6),
         "mask": torch.ones(point.batch, point.atoms, dtype=torch.bool),
     }
-    before, times = _peak(), []
+    before, times = memory.begin(), []
     for _ in range(steps):
         began = time.process_time()
         optimizer.zero_grad()
@@ -63,11 +63,7 @@ def measure(point: Point, steps: int) -> Point:
         optimizer.step()
         times.append(time.process_time() - began)
     seconds = statistics.median(times[1:] or times)
-    return Point(point.batch, point.atoms, point.neighbours, round(seconds, 5), round(_peak() - before, 2))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Point(point.batch, point.atoms, point.neighbours, round(seconds, 5), round(memory.peak() - before, 2))
 
 
 def exponent(points: list[Point], by: str, of: str) -> float:

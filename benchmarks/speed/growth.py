@@ -1,13 +1,14 @@
 """How time and peak memory of the layer grow with batch, side, copies and coordinates, each point in a process of its own."""
 
 import math
-import resource
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
+
+from benchmarks import memory
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,12 @@ def measure_point(point: Point, steps: int) -> Point:
     small = torch.rand(2, 3, point.side, point.side)
     model(small).sum().backward()  # whatever is loaded once is loaded now
     x = torch.rand(point.batch, 3, point.side, point.side)
-    before, taken = _peak(), []
+    before, taken = memory.begin(), []
     for _ in range(steps):
         began = time.process_time()
         model(x).square().sum().backward()
         taken.append(time.process_time() - began)
-    return replace(point, seconds=round(statistics.median(taken), 6), megabytes=round(_peak() - before, 2))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return replace(point, seconds=round(statistics.median(taken), 6), megabytes=round(memory.peak() - before, 2))
 
 
 def power(points: list[Point], by: str, of: str) -> float:

@@ -85,12 +85,27 @@ def with_torchvision() -> Layer:
     return layer
 
 
+def sampler_alone() -> Layer:
+    """torch's sampler at points that are given, with their gradient: what every way here pays, and none can do without."""
+    points: list[Tensor] = []
+
+    def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
+        if not points:
+            matrix = torch.linalg.matrix_exp(lie.combine(-noise * bound, GENERATORS)).detach()
+            points.append(F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False).requires_grad_())
+        points[0].grad = None
+        return F.grid_sample(x, points[0], align_corners=False)
+
+    return layer
+
+
 FORWARD_ONLY = "torchvision RandomAffine, an image at a time"
 PEERS = {
     "kornia warp_affine": with_kornia_warp,
     "kornia RandomAffine": with_kornia_random,
     FORWARD_ONLY: with_torchvision,
     "ODE solver + affine_grid + grid_sample": with_ode,
+    "grid_sample alone, its points given": sampler_alone,
 }
 
 
