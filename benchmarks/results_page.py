@@ -118,16 +118,18 @@ def experiment_section(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def speed_section() -> list[str]:
-    """How fast it is, where that was measured."""
-    found = tables(RESULTS / "speed", "results/speed/")
-    return [f"## Speed: `python -m benchmarks.speed`\n\n[What is compared, and why](speed.md).\n\n{found}"] if found else []
+def speed_section() -> str:
+    """How fast it is, on each machine where that was measured."""
+    lines = ["## Speed: `python -m benchmarks.speed`", "", "[What is compared, and why](speed.md)."]
+    for folder in sorted(RESULTS.glob("speed*")):
+        note = folder / "note.md"
+        lines += ["", *([note.read_text().strip(), ""] if note.exists() else []), tables(folder, f"results/{folder.name}/")]
+    return "\n".join(lines)
 
 
 def page() -> str:
     """The whole page."""
-    sections = [INTRODUCTION.strip(), sprites_section(), own_data_section()]
-    sections += speed_section()
+    sections = [INTRODUCTION.strip(), sprites_section(), own_data_section(), speed_section()]
     sections += [experiment_section(path.parent) for path in sorted(RESULTS.glob("*/result.json"))]
     return "\n\n".join(sections) + "\n"
 

@@ -53,28 +53,41 @@ def steps(name: str) -> dict[str, Callable[[], None]]:
 
 
 def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
-    """One row for each network and number of threads."""
+    """One row for each network and number of threads.
+
+    What is compared is timed together and apart from the rest, so that a quick step gets as many rounds as it needs.
+    """
     rows = []
     for count in threads:
         torch.set_num_threads(count)
         for name, (_, shape) in NETS.items():
-            taken = interleave(steps(name), seconds)
+            ways = steps(name)
+            taken = _timed(ways, (PLAIN, LEARNED, RESTING), seconds)
             found = compare(taken, to=PLAIN)
             found["with Augerino, theta_every=4"] = {
                 "ratio": vars(
                     spread([(a + 3 * b) / 4 / c for a, b, c in zip(taken[LEARNED], taken[RESTING], taken[PLAIN], strict=True)])
                 )
             }
-            found[COPIES]["over one copy"] = vars(spread(_over(taken[COPIES], taken[LEARNED])))
+            taken = _timed(ways, (LEARNED, COPIES), seconds / 2)
+            found[COPIES] = {"over one copy": vars(spread(_over(taken[COPIES], taken[LEARNED])))}
+            taken = _timed(ways, tuple(EVALUATION.values()), seconds / 2)
             for copies, title in EVALUATION.items():
-                found[title]["over a plain evaluation, per copy"] = vars(
-                    spread([value / copies for value in _over(taken[title], taken[EVALUATION[1]])])
-                )
+                each = [value / copies for value in _over(taken[title], taken[EVALUATION[1]])]
+                found[title] = {"over a plain evaluation, per copy": vars(spread(each))}
             rows.append({"net": name, "batch": "×".join(map(str, shape)), "threads": count, "ways": found})
-            shown = ", ".join(f"{way} {value['ratio']['median']:.3f}×" for way, value in found.items() if way != PLAIN)
+            shown = ", ".join(f"{way} {_median(value):.3f}×" for way, value in found.items() if way != PLAIN)
             print(f"  {name}, {count} thread(s): {shown}", flush=True)
     return rows
 
 
+def _timed(ways: dict[str, Callable[[], None]], names: tuple[str, ...], seconds: float) -> dict[str, list[float]]:
+    return interleave({name: ways[name] for name in names}, seconds, most=400)
+
+
 def _over(values: list[float], others: list[float]) -> list[float]:
     return [value / other for value, other in zip(values, others, strict=True)]
+
+
+def _median(way: dict[str, dict]) -> float:
+    return (way.get("ratio") or next(iter(way.values())))["median"]

@@ -1,6 +1,7 @@
 """The recovery benchmark: are set and extent of known symmetries found, by whom, and at which settings?"""
 
 import dataclasses
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,9 +138,11 @@ def best(found: list[tuple[str, float | None, Score]]) -> dict[str, Score]:
 
 
 def table(settings: Recovery, trials: list[Trial]) -> list[Line]:
-    """The leaderboard, then what the first on it found in each problem."""
-    ranked = sorted((one for _, _, one in scores(settings, trials)), key=lambda one: -one.overlap.mean)
+    """The leaderboard; then, for each problem, the overlap of every contestant and what the first of them found."""
+    found = scores(settings, trials)
+    ranked = sorted((one for _, _, one in found), key=lambda one: -one.overlap.mean)
     lines = [Line(one.contestant, f"overlap {one.overlap}, F1 {one.f1}; {_by_kind(one)}") for one in ranked]
+    chosen = best(found)
     for problem in chosen_names(settings):
         outcomes = ranked[0].of(problem)
         if not outcomes:
@@ -149,8 +152,13 @@ def table(settings: Recovery, trials: list[Trial]) -> list[Line]:
         for i, reading in enumerate(outcomes[0].readings):
             learned = ", ".join(f"{outcome.readings[i].learned:.3f}" for outcome in outcomes)
             texts.append(f"{reading.coordinate} {learned} (true {reading.true:.3f})")
-        lines.append(Line(problem, f"{ranked[0].contestant}: {'; '.join(texts)}"))
+        overlaps = ", ".join(f"{name} {_overlap_of(one, problem):.2f}" for name, one in chosen.items())
+        lines.append(Line(problem, f"{overlaps}; {ranked[0].contestant}: {'; '.join(texts)}"))
     return lines
+
+
+def _overlap_of(one: Score, problem: str) -> float:
+    return statistics.mean(outcome.overlap for outcome in one.of(problem))
 
 
 def _by_kind(one: Score) -> str:
