@@ -1,6 +1,7 @@
 """Where transforms and distributions meet."""
 
 import copy
+import math
 import pickle
 
 import pytest
@@ -97,3 +98,42 @@ def test_augmentations_and_models_can_be_pickled_and_copied():
 def test_a_transform_without_coordinates_is_told_apart():
     with pytest.raises(ag.InputError, match="Compose has no coordinates, but the distribution has 1"):
         ag.Augmentation(Compose([]), ag.Uniform([0.1]))
+
+
+class TestInTurns:
+    """What takes turns is what ends somewhere: not what goes all the way, is hardly there, or is a flip."""
+
+    def test_of_m_coordinates_that_end_somewhere_each_moves_in_one_of_m_draws(self):
+        affine = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.4, 0.5, math.pi, 0.2, 0.2, 0.01]))
+        chain = ag.Chain(affine, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5])))
+        turns = chain.in_turns()
+        assert turns.distribution.rates.tolist() == [0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 1.0]
+        assert turns.bounds() == chain.bounds()
+        moved = (turns.sample(4000).t != 0).float().mean(dim=0)
+        assert torch.allclose(moved, torch.tensor([0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]), atol=0.04)
+
+    def test_it_is_a_copy_that_learns_nothing_further(self):
+        augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.4, 0.5]))
+        turns = augmentation.in_turns()
+        assert augmentation.distribution.rates.tolist() == [1.0, 1.0] and augmentation.distribution.raw_bound.requires_grad
+        assert not any(parameter.requires_grad for parameter in turns.parameters())
+        assert turns.in_turns().distribution.rates.tolist() == turns.distribution.rates.tolist() == [0.5, 0.5]
+
+    def test_a_coordinate_without_a_limit_ends_somewhere(self):
+        endless = ag.Augmentation(Shifted(), ag.Uniform([5.0, 1e-9]))
+        assert endless.in_turns().distribution.rates.tolist() == [0.5, 0.5]
+
+    @pytest.mark.parametrize("bounds", [[math.pi], [0.3]])
+    def test_one_that_ends_somewhere_has_no_one_to_take_turns_with(self, bounds):
+        assert ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform(bounds)).in_turns().distribution.rates.tolist() == [1.0]
+
+    def test_other_distributions_stay_as_they_are(self):
+        augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]]))
+        assert torch.equal(augmentation.in_turns().distribution.scale_tril, augmentation.distribution.scale_tril)
+
+
+class Shifted(ag.Transform):
+    names = ("across", "down")
+
+    def forward(self, x, t):
+        return x + t.sum(dim=1).view(-1, *[1] * (x.dim() - 1))

@@ -16,6 +16,7 @@ import augerino as ag
 from augerino import checkpoint
 from augerino.cli import main
 from augerino.commands import learn as learn_command
+from augerino.commands import screen
 
 QUICK = ["--epochs", "2", "--coordinates", "rotate,scale", "--no-baseline"]
 FIGURES = {"ranges.png", "distributions.png", "bounds.png", "gallery.png", "orbit.png"}
@@ -31,6 +32,18 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 def run(*words: str, **options) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-m", "augerino", *words], capture_output=True, text=True, **options)
+
+
+def _stopped_at(word: str):
+    """A display of the training that is interrupted where a title begins with this."""
+    display = screen.training_display
+
+    def show(epochs, steps, augmentation, title):
+        if title.startswith(word):
+            raise KeyboardInterrupt
+        return display(epochs, steps, augmentation, title)
+
+    return show
 
 
 class TestLearn:
@@ -66,6 +79,35 @@ class TestLearn:
         monkeypatch.setattr("augerino.commands.learn.write_outcome", lambda outcome: None)
         assert main(["learn", *QUICK, "--baseline", "--method", "probe", "--out", "run"]) == 0
         assert Path("run/baseline.safetensors").exists()
+
+    def test_a_baseline_has_no_bounds_whose_gradient_could_rest(self, monkeypatch):
+        monkeypatch.setattr("augerino.commands.learn.write_outcome", lambda outcome: None)
+        assert main(["learn", *QUICK, "--baseline", "--method", "gradient", "--theta-every", "4", "--out", "run"]) == 0
+        assert Path("run/baseline.safetensors").exists()
+
+    def test_a_refit_hands_over_a_model_that_was_trained_in_turns(self, capsys):
+        assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 0
+        result = json.loads(Path("run/result.json").read_text())
+        names = ["learned, 1 copy", "learned, 4 copies", "refit, 1 copy", "refit, 4 copies"]
+        assert [m["name"] for m in result["models"]] == names and "refit, 4 copies" in capsys.readouterr().out
+        assert "refit, 4 copies" in Path("run/report.html").read_text()
+        policy = ag.Policy.load("run/policy.json").augmentation()
+        assert policy.bounds() == pytest.approx(result["bounds"])  # extents are those that were learned
+        assert policy.distribution.rates.tolist() == [0.5, 0.5]
+        model = ag.InvariantModel.from_pretrained("run/model")
+        assert model.augmentation.distribution.rates.tolist() == [0.5, 0.5]
+        trained = checkpoint.load("run/refit.safetensors")["model"]
+        assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
+
+    def test_a_refit_that_was_interrupted_goes_on_to_the_same_bits(self, monkeypatch):
+        monkeypatch.setattr("augerino.commands.learn.write_outcome", lambda outcome: None)
+        assert main(["learn", *QUICK, "--refit", "--out", "whole"]) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr("augerino.commands.screen.training_display", _stopped_at("refit"))
+            assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 130
+        assert main(["learn", "--resume", "run"]) == 0
+        one, other = (checkpoint.load(f"{folder}/refit.safetensors")["model"] for folder in ("whole", "run"))
+        assert all(torch.equal(value, other[name]) for name, value in one.items())
 
     def test_several_seeds_show_their_spread(self, capsys):
         assert main(["learn", *QUICK, "--seeds", "2", "--method", "gradient", "--warm-up", "0", "--out", "run"]) == 0

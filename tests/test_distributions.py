@@ -13,6 +13,7 @@ from augerino.testing import check_distribution
 FACTOR = [[0.5, 0.0, 0.0], [0.1, 0.2, 0.0], [-0.3, 0.05, 1.0]]
 MEMBERS = {
     "Uniform": lambda: ag.Uniform([0.1, 2.0, 1e-3]),
+    "Uniform with rates": lambda: ag.Uniform([0.1, 2.0, 1e-3], rate=[0.5, 1.0, 0.75]),
     "Interval": lambda: ag.Interval([-0.1, -1.0], [0.3, 0.5]),
     "Gaussian": lambda: ag.Gaussian([0.1, -0.2, 0.0], FACTOR),
     "Gaussian of one": lambda: ag.Gaussian([0.1], [0.5]),
@@ -108,6 +109,35 @@ def test_the_entropy_of_a_box_is_its_log_volume():
     assert torch.allclose(ag.Uniform([0.5, 2.0]).entropy(), torch.tensor(1.0 * 4.0).log())
 
 
+def test_a_rate_is_how_often_a_coordinate_is_moved_and_then_over_its_whole_range():
+    uniform = ag.Uniform([0.4, 2.0, 1.0], rate=[0.2, 1.0, 0.01])
+    t = uniform.rsample(40_000, torch.Generator().manual_seed(0)).detach()
+    moved = t != 0
+    assert torch.allclose(moved.float().mean(0), uniform.rate, atol=0.01)
+    for i, bound in enumerate((0.4, 2.0)):
+        values = t[moved[:, i], i] / bound
+        assert values.abs().max() <= 1 and values.abs().max() > 0.99
+        assert values.std().item() == pytest.approx(3**-0.5, rel=0.02) and abs(values.mean().item()) < 0.02
+    both = (moved[:, 0] & moved[:, 2]).float().mean().item()
+    assert both == pytest.approx(0.2 * 0.01, abs=0.001)  # each on its own
+
+
+def test_a_rate_of_one_changes_no_bit_of_a_draw():
+    u = torch.rand(1000, 2, generator=torch.Generator().manual_seed(0))
+    uniform = ag.Uniform([0.3, 5.0])
+    assert torch.equal(uniform.quantile(u), uniform.bound * (2 * u - 1))
+
+
+def test_rates_are_told_where_they_are_not_one_and_kept_with_the_rest():
+    pair = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([math.pi / 4, 0.1], rate=[0.25, 1.0]))
+    assert pair.describe()["rotate"] == "±45.0° in 25 % of copies"
+    assert "copies" not in pair.describe()["scale"]
+    assert "rate" not in ag.Uniform([0.1]).settings()
+    other = ag.Uniform([1.0, 1.0])
+    other.load_state_dict(pair.distribution.state_dict())
+    assert other.rate.tolist() == [0.25, 1.0]
+
+
 def test_bernoulli_samples_are_zero_or_one_and_pass_the_gradient_straight():
     bernoulli = ag.Bernoulli([0.3])
     t = bernoulli.rsample(1000)
@@ -138,6 +168,9 @@ def test_weights_on_paper_units_follow_to_dtype_and_state_dict():
         (lambda: ag.Uniform([0.0]), "leave the coordinate out"),
         (lambda: ag.Uniform([float("nan")]), "finite"),
         (lambda: ag.Uniform([[0.1]]), "a vector"),
+        (lambda: ag.Uniform([0.1], rate=0.0), "above 0 and at most 1"),
+        (lambda: ag.Uniform([0.1], rate=[1.5]), "above 0 and at most 1"),
+        (lambda: ag.Uniform([0.1, 0.2], rate=[0.5, 0.5, 0.5]), "one number or 2"),
         (lambda: ag.Interval([0.1], [0.2]), "Interval's low"),
         (lambda: ag.Interval([-0.1], [0.2, 0.3]), "as many low as high"),
         (lambda: ag.Bernoulli([1.0]), "strictly between 0 and 1"),

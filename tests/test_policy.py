@@ -13,6 +13,7 @@ MEMBERS = {
     "uniform": lambda: ag.Augmentation(ag.Affine2d(padding="border"), ag.Uniform([0.1, 0.2, 3.0, 1e-5, 0.4, 0.3])),
     "interval": lambda: ag.Augmentation(ag.Affine2d("scale"), ag.Interval([-0.1], [0.3])),
     "gaussian": lambda: ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Gaussian([0.1, 0.0], FACTOR)),
+    "rates": lambda: ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.7, 0.1], rate=[77 / 256, 1.0])),
     "color": lambda: ag.Augmentation(ag.Contrast(), ag.Uniform([0.25])),
     "flip": lambda: ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.3])),
     "on": lambda: ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.7])),

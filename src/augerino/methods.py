@@ -8,10 +8,10 @@ import torch
 
 from augerino import distributed
 from augerino.data.arrays import Batches, CheckedBatches
-from augerino.distributions import Bernoulli, Uniform
+from augerino.distributions import Bernoulli, Uniform, parts_of
 from augerino.errors import InputError
 from augerino.models import InvariantModel
-from augerino.probing import SETTLED, Probe, parts_of
+from augerino.probing import SETTLED, Probe
 from augerino.progress import Tuner
 from augerino.recipe import Recipe
 from augerino.training import cosine_schedule, param_groups

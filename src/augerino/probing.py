@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from augerino import distributed, tree
-from augerino.augmentation import Element
+from augerino.augmentation import REACHED, Element
 from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.onset import onset
 from augerino.diagnostics.yardstick import Yardstick
-from augerino.distributions import Bernoulli, LearnedDistribution, Product, Uniform
+from augerino.distributions import Bernoulli, LearnedDistribution, Uniform, parts_of
 from augerino.errors import InputError
 from augerino.models import InvariantModel
 
@@ -39,7 +39,6 @@ AVERAGED = 0.7  # and what they settle by is their mean since here
 LEVELS = 16  # into how many parts a range is cut to see where the loss begins to rise
 SEEN = 0.3  # of the tolerance: a rise below this is none
 KNOWS = 0.05  # of what there is to know: a network that knows less is not asked
-REACHED = 0.95  # of its limit: a bound beyond this goes all the way
 LEAST = 1e-4  # of its limit: a bound below this is nothing, and need not shrink further
 
 
@@ -238,15 +237,6 @@ def sharing(costs: Tensor) -> float:
     costs = costs.sort(descending=True).values.clamp_min(0)
     m = torch.arange(1, len(costs) + 1)
     return max(1.0, float((m * (m * costs).clamp_max(1)).max()))
-
-
-def parts_of(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:
-    """The single distributions side by side in one."""
-    if isinstance(distribution, Product):
-        for part in distribution.parts:
-            yield from parts_of(part)  # type: ignore[arg-type]
-    else:
-        yield distribution
 
 
 def _movable(distribution: LearnedDistribution) -> Iterator[Uniform | Bernoulli]:

@@ -184,3 +184,11 @@ def test_the_gallery_shows_the_input_first():
     gallery = plots.sample_gallery(augmentation, x, copies=3)
     assert gallery.shape == (2, 4, *x.shape[1:]) and torch.equal(gallery[:, 0], x)
     assert torch.equal(gallery, plots.sample_gallery(augmentation, x, copies=3))
+
+
+def test_a_verdict_speaks_of_extents_and_its_table_also_of_how_often():
+    turn = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([math.pi / 6], rate=0.25))
+    mirror = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5]))
+    found = verdicts(ag.Chain(turn, mirror), start={"rotate": 0.3, "flip_horizontal": 0.3})
+    assert found[0].sentence == "rotate: learned ±30.0°"
+    assert [verdict.learned_text for verdict in found] == ["±30.0° in 25 % of copies", "50.0 % of copies"]

@@ -40,7 +40,9 @@ def test_a_run_keeps_its_trainings_and_ends_with_a_leaderboard(capsys):
     board = {line["row"]: line["measured"] for line in lines}
     assert set(board) == {"released, λ = 0.1", "released, λ = 1", "none", "start", "none-time_shift-few"}
     assert board["none"].startswith("overlap 1.000, F1 1.000") and board["start"].startswith("overlap 0.700, F1 0.000")
-    assert board["none-time_shift-few"].startswith("released ") and ", none 1.00, start 0.70; none: " in board["none-time_shift-few"]
+    assert (
+        board["none-time_shift-few"].startswith("released ") and ", none 1.00, start 0.70; none: " in board["none-time_shift-few"]
+    )
     (Path("run/trials") / "none-time-shift-few--none-0.json").unlink()
     capsys.readouterr()
     assert main(["run", "--resume", "run"]) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from augerino import distributed
+from augerino.augmentation import Augmentation
 from augerino.commands import screen
 from augerino.commands.data import open_given
 from augerino.commands.given import Given
@@ -30,7 +31,7 @@ _OWN: dict[str, tuple[type, ...]] = {  # options that are no part of a recipe, a
     "ignore": (int, type(None)),
     "test_share": (int, float),
     "seeds": (int,),
-    **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
+    **dict.fromkeys(("skip_bad", "baseline", "refit", "tensorboard"), (bool,)),
 }
 
 
@@ -64,9 +65,10 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
     training = _Training(folder, recipe, settings, given)
     try:
         first = training.learn(recipe.seed)
+        refit = training.learn_anew(first) if settings["refit"] else None
         baseline = training.learn_nothing() if settings["baseline"] else None
         others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
-        write_outcome(Outcome(folder, recipe, given, first, baseline, others))
+        write_outcome(Outcome(folder, recipe, given, first, refit, baseline, others))
     except KeyboardInterrupt:
         screen.console.print(f"\nInterrupted. Go on with:  {_again(folder, settings)}", soft_wrap=True)
         return 130
@@ -187,13 +189,25 @@ class _Training:
         name = "checkpoint" if main else f"checkpoint-{seed}"
         return self._run(name, self.recipe.but(seed=seed), f"seed {seed}" if self.settings["seeds"] > 1 else "", logged=main)
 
+    def learn_anew(self, learned: Learned) -> Learned:
+        """The same network with the same budget, from its start, behind what was learned, whose coordinates take turns."""
+        augmentation = learned.augmentation.in_turns()
+        return self._run("refit", self._for_fixed(), "refit on what was learned", augmentation)
+
     def learn_nothing(self) -> Learned:
         """The same network with the same budget, without augmentation."""
-        return self._run("baseline", self.recipe.but(method="auto"), "baseline without augmentation", plain=True)
+        return self._run("baseline", self._for_fixed(), "baseline without augmentation", no_augmentation())
 
-    def _run(self, name: str, recipe: Recipe, title: str, *, plain: bool = False, logged: bool = False) -> Learned:
-        x, _ = draw_items(self.given.train, _SAMPLE)
-        augmentation = no_augmentation() if plain else default_augmentation(recipe, self.given.kind, x)
+    def _for_fixed(self) -> Recipe:
+        """The recipe where nothing of the augmentation moves."""
+        return self.recipe.but(method="auto", theta_every=1)
+
+    def _run(
+        self, name: str, recipe: Recipe, title: str, augmentation: Augmentation | None = None, *, logged: bool = False
+    ) -> Learned:
+        if augmentation is None:
+            x, _ = draw_items(self.given.train, _SAMPLE)
+            augmentation = default_augmentation(recipe, self.given.kind, x)
         steps = count_steps(self.given.train, recipe)
         checkpoint = self.folder.path / f"{name}.safetensors"
         with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:

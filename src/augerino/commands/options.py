@@ -55,6 +55,9 @@ class LearnOptions(Recipe):
     """train this many times, with seeds from --seed on, for the spread of what is learned"""
     baseline: bool = True
     """also train without augmentation, with the same budget, to compare with"""
+    refit: tyro.conf.FlagCreatePairsOff[bool] = False
+    """then train the network anew on what was learned, for a better model: coordinates that end somewhere take turns, and the
+    model and the policy of the run are those of this training; takes as long again"""
     tensorboard: tyro.conf.FlagCreatePairsOff[bool] = False
     """also log the training for TensorBoard, under the run folder"""
     out: Annotated[str | None, _PATH] = None

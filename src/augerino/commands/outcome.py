@@ -44,8 +44,14 @@ class Outcome:
     recipe: Recipe
     given: Given
     learned: Learned
+    refit: Learned | None
     baseline: Learned | None
     others: list[Learned]  # of further seeds
+
+    @property
+    def delivered(self) -> Learned:
+        """Whose model and policy the run hands over."""
+        return self.refit or self.learned
 
 
 def write_outcome(outcome: Outcome) -> None:
@@ -73,7 +79,8 @@ def write_outcome(outcome: Outcome) -> None:
     _draw(outcome, orbits, examples, true)
     shutil.rmtree(folder.model, ignore_errors=True)  # half of one, where an earlier try was interrupted
     example = tree.map(lambda leaf: leaf[:1], examples)
-    learned.model.save_pretrained(folder.model, example=example if isinstance(example, Tensor) else None)
+    delivered = outcome.delivered
+    delivered.model.cpu().save_pretrained(folder.model, example=example if isinstance(example, Tensor) else None)
     result = {
         "version": 2,
         "kind": given.kind,
@@ -102,21 +109,21 @@ def write_outcome(outcome: Outcome) -> None:
         "versions": {"augerino": version("augerino"), "torch": torch.__version__, "python": platform.python_version()},
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    folder.write_results(learned.history, learned.policy, result)
+    folder.write_results(learned.history, delivered.policy, result)
     report = write_report([folder.path])
     _say(outcome, verdicts, scores, str(report))
 
 
 def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
-    """Every model on every held-out item: without augmentation, learned with one copy, learned with the test copies."""
-    model, copies = outcome.learned.model, outcome.recipe.copies
+    """Every model on every held-out item: without augmentation, and those with it at one copy and at the test copies."""
     judged: dict[str, tuple[int, Judged]] = {}
     if outcome.baseline is not None:
         judged["no augmentation"] = (1, _judge(outcome.baseline.model, outcome))
-    for count in dict.fromkeys((1, copies)):
-        model.test_copies = count
-        name = f"learned, {count} {'copy' if count == 1 else 'copies'}"
-        judged[name] = (count, _judge(model, outcome))
+    models = {"learned": outcome.learned.model} | ({"refit": outcome.refit.model} if outcome.refit is not None else {})
+    for title, model in models.items():
+        for count in dict.fromkeys((1, outcome.recipe.copies)):
+            model.test_copies = count
+            judged[f"{title}, {count} {'copy' if count == 1 else 'copies'}"] = (count, _judge(model, outcome))
     return judged
 
 

@@ -55,7 +55,7 @@ def verdicts(
         followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
         outputs: what follows, as "masks".
     """
-    described, reach = augmentation.describe(), augmentation.distribution.reach.tolist()
+    extents, described, reach = augmentation.extents(), augmentation.describe(), augmentation.distribution.reach.tolist()
     low, high = (end.tolist() for end in augmentation.distribution.support)
     out = []
     answer: Answer
@@ -65,7 +65,7 @@ def verdicts(
             reach[i],
             learned,
             augmentation.limits[i].item(),
-            described[name],
+            extents[name],
             unit,
             name in unfinished,
             outputs if name in followed else None,

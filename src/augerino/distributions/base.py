@@ -72,7 +72,8 @@ class LearnedDistribution(nn.Module):
     """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
 
     Must write: `forward`, `quantile` (or `rsample`, where draws are not made of uniform ones), `spread`, `support`, `settings`.
-    May write:  `reach` and `describe`, where "±spread" would mislead; `branches`, where draws can be counted out.
+    May write:  `reach` and `describe`, where "±spread" would mislead; `branches`, where draws can be counted out; `rates`, where
+                draws leave coordinates alone.
     Derived: `rsample`, `entropy`, `size`.
     """
 
@@ -138,8 +139,13 @@ class LearnedDistribution(nn.Module):
         """How far from the identity draws may lie, (k,)."""
         return self.spread
 
+    @property
+    def rates(self) -> Tensor:
+        """How often each coordinate is moved at all, (k,); 1 where every draw moves it."""
+        return torch.ones_like(self.spread)
+
     def describe(self, units: Sequence[Unit]) -> list[str]:
-        """Each coordinate's distribution in human units."""
+        """Each coordinate's range in human units."""
         return [unit.extent(value) for unit, value in zip(units, self.spread.tolist(), strict=True)]
 
     @property

@@ -8,6 +8,7 @@ import torch.distributions as D
 from torch import Tensor, nn
 
 from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
+from augerino.distributions.spiked import SpikedUniform, quantile
 from augerino.errors import InputError
 from augerino.units import Unit
 
@@ -17,10 +18,15 @@ class Uniform(LearnedDistribution):
 
     Samples are \(t = \theta \odot \epsilon\) with \(\epsilon \sim U[-1, 1]^k\), so that gradients reach theta.
 
-    Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range.
+    With a rate below 1, a draw leaves the coordinate at zero otherwise. Where each of many coordinates makes inputs a little
+    harder, all of them at once make them much harder, and moving one now and then does not. Rates are not learned by gradient;
+    `Probe` sets them.
+
+    Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range; its rates are 1.
 
     Args:
         bound: one half-range per coordinate, above 0.
+        rate: how often each coordinate is moved at all, above 0 and at most 1.
 
     Example:
         >>> uniform = Uniform([0.1, 0.5])
@@ -29,9 +35,15 @@ class Uniform(LearnedDistribution):
         Uniform(bound=[0.3, 0.3])
     """
 
-    def __init__(self, bound: Value) -> None:
+    rate: Tensor
+
+    def __init__(self, bound: Value, rate: Value = 1.0) -> None:
         super().__init__()
         self.raw_bound = nn.Parameter(raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype()))
+        often = vector_of(rate, "Uniform's rate", self.raw_bound)
+        if ((often <= 0) | (often > 1)).any():
+            raise InputError(f"Uniform's rate must be above 0 and at most 1, but got {often.tolist()}.")
+        self.register_buffer("rate", often.to(self.raw_bound.dtype))
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
@@ -47,10 +59,19 @@ class Uniform(LearnedDistribution):
         self.raw_bound.data.copy_(raw_positive(value, "Uniform's bound", self.raw_bound))
 
     def forward(self) -> D.Distribution:
+        if (self.rate < 1).any():
+            return SpikedUniform(self.bound, self.rate)
         return D.Independent(D.Uniform(-self.bound, self.bound), 1)
 
     def quantile(self, u: Tensor) -> Tensor:
-        return self.bound * (2 * u - 1)
+        return quantile(u, self.bound, self.rate)
+
+    def entropy(self) -> Tensor:
+        return SpikedUniform(self.bound, self.rate).entropy()
+
+    @property
+    def rates(self) -> Tensor:
+        return self.rate
 
     @property
     def spread(self) -> Tensor:
@@ -61,7 +82,8 @@ class Uniform(LearnedDistribution):
         return -self.bound, self.bound
 
     def settings(self) -> dict[str, Any]:
-        return {"bound": listed(softplus(self.raw_bound.double()))}
+        rate = {"rate": listed(self.rate)} if (self.rate < 1).any() else {}
+        return {"bound": listed(softplus(self.raw_bound.double())), **rate}
 
 
 class Interval(LearnedDistribution):

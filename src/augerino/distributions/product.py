@@ -1,6 +1,6 @@
 """Independent distributions side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -47,6 +47,10 @@ class Product(LearnedDistribution):
     def reach(self) -> Tensor:
         return torch.cat([part.reach for part in self._parts])
 
+    @property
+    def rates(self) -> Tensor:
+        return torch.cat([part.rates for part in self._parts])
+
     def describe(self, units: Sequence[Unit]) -> list[str]:
         texts, units = [], list(units)
         for part in self._parts:
@@ -64,6 +68,15 @@ class Product(LearnedDistribution):
 
     def extra_repr(self) -> str:
         return ""
+
+
+def parts_of(distribution: LearnedDistribution) -> Iterator[LearnedDistribution]:
+    """The single distributions side by side in one."""
+    if isinstance(distribution, Product):
+        for part in distribution.parts:
+            yield from parts_of(part)  # type: ignore[arg-type]
+    else:
+        yield distribution
 
 
 def _cross(a: Tensor, b: Tensor, n: int) -> Tensor:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 import augerino as ag
 from augerino import plots
+from augerino.distributions import parts_of
 from augerino.experiments.runner import Row, Trial, of_row
-from augerino.probing import parts_of
 
 Point = tuple[str, Sequence[float]]  # a name and an accuracy for each seed
 

@@ -13,7 +13,10 @@ def draw(distributions: Sequence[dict[str, Any]], random: Callable[[], float]) -
     t: list[float] = []
     for item in distributions:
         if item["kind"] == "Uniform":
-            t += [bound * (2 * random() - 1) for bound in item["bound"]]
+            rates = item.get("rate", [1.0] * len(item["bound"]))
+            for bound, rate in zip(item["bound"], rates, strict=True):
+                side = 2 * random() - 1
+                t.append(math.copysign(bound * max(0.0, abs(side) - (1 - rate)) / rate, side))
         elif item["kind"] == "Interval":
             t += [low + (high - low) * random() for low, high in zip(item["low"], item["high"], strict=True)]
         elif item["kind"] == "Bernoulli":
