@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import augerino as ag
+from augerino.probing import share_of_turns
 from augerino.transforms import Compose
 from tests.conftest import smooth_images
 
@@ -106,7 +107,7 @@ class TestInTurns:
     def test_of_m_coordinates_that_end_somewhere_each_moves_in_one_of_m_draws(self):
         affine = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.4, 0.5, math.pi, 0.2, 0.2, 0.01]))
         chain = ag.Chain(affine, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5])))
-        turns = chain.in_turns()
+        turns = chain.in_turns(1.0)
         assert turns.distribution.rates.tolist() == [0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 1.0]
         assert turns.bounds() == chain.bounds()
         moved = (turns.sample(4000).t != 0).float().mean(dim=0)
@@ -117,15 +118,20 @@ class TestInTurns:
         turns = augmentation.in_turns()
         assert augmentation.distribution.rates.tolist() == [1.0, 1.0] and augmentation.distribution.raw_bound.requires_grad
         assert not any(parameter.requires_grad for parameter in turns.parameters())
-        assert turns.in_turns().distribution.rates.tolist() == turns.distribution.rates.tolist() == [0.5, 0.5]
+        assert turns.in_turns().distribution.rates.tolist() == turns.distribution.rates.tolist() == [0.25, 0.25]
 
     def test_a_coordinate_without_a_limit_ends_somewhere(self):
         endless = ag.Augmentation(Shifted(), ag.Uniform([5.0, 1e-9]))
-        assert endless.in_turns().distribution.rates.tolist() == [0.5, 0.5]
+        assert endless.in_turns().distribution.rates.tolist() == [0.25, 0.25]
 
-    @pytest.mark.parametrize("bounds", [[math.pi], [0.3]])
-    def test_one_that_ends_somewhere_has_no_one_to_take_turns_with(self, bounds):
-        assert ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform(bounds)).in_turns().distribution.rates.tolist() == [1.0]
+    @pytest.mark.parametrize("share", [0.0, 1.5, float("nan")])
+    def test_a_share_that_cannot_be_is_refused(self, share):
+        with pytest.raises(ag.InputError, match="above 0 and at most 1"):
+            make().in_turns(share)
+
+    @pytest.mark.parametrize(("mastered", "share"), [(None, 0.5), (0.1, 0.5), (0.5, 0.5), (0.7, 0.375), (0.9, 0.25), (1.0, 0.25)])
+    def test_what_is_mastered_is_moved_more_rarely(self, mastered, share):
+        assert share_of_turns(mastered) == pytest.approx(share)
 
     def test_other_distributions_stay_as_they_are(self):
         augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]]))

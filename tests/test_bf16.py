@@ -17,7 +17,6 @@ CPU = torch.device("cpu")
 def tiles(monkeypatch):
     """A processor that announces AMX, and nobody has told oneDNN to leave it alone."""
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
-    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
     monkeypatch.delenv(bf16.REMEDY[0], raising=False)
     bf16.survives.cache_clear()
     yield
@@ -38,9 +37,24 @@ def test_bf16_that_would_end_the_process_is_refused_in_a_sentence(tiles, monkeyp
 
 
 @pytest.mark.parametrize("told", ["AVX512_CORE_BF16", "avx2"])
-def test_whoever_keeps_onednn_from_amx_needs_no_trial(tiles, monkeypatch, told):
+def test_whoever_keeps_onednn_from_amx_needs_no_trial_and_is_faster_in_float32(tiles, monkeypatch, told):
     monkeypatch.setattr(bf16, "_TRIAL", "import os; os.abort()")
     monkeypatch.setenv(bf16.REMEDY[0], told)
+    assert bf16.survives() and choose_precision("bf16", CPU) == "bf16"
+    assert choose_precision("auto", CPU) == "float32"
+
+
+def test_a_trial_that_does_not_end_is_not_survived(tiles, monkeypatch):
+    def never(*words, timeout, **options):
+        raise subprocess.TimeoutExpired(words, timeout)
+
+    monkeypatch.setattr(bf16.subprocess, "run", never)
+    assert not bf16.survives()
+
+
+def test_a_frozen_program_starts_no_copy_of_itself(tiles, monkeypatch):
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(bf16.subprocess, "run", lambda *_, **__: pytest.fail("started itself"))
     assert bf16.survives()
 
 

@@ -93,9 +93,9 @@ class TestLearn:
         assert "refit, 4 copies" in Path("run/report.html").read_text()
         policy = ag.Policy.load("run/policy.json").augmentation()
         assert policy.bounds() == pytest.approx(result["bounds"])  # extents are those that were learned
-        assert policy.distribution.rates.tolist() == [0.5, 0.5]
+        assert policy.distribution.rates.tolist() == [0.25, 0.25]
         model = ag.InvariantModel.from_pretrained("run/model")
-        assert model.augmentation.distribution.rates.tolist() == [0.5, 0.5]
+        assert model.augmentation.distribution.rates.tolist() == [0.25, 0.25]
         trained = checkpoint.load("run/refit.safetensors")["model"]
         assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 

@@ -11,7 +11,7 @@ import augerino
 
 PACKAGE = Path(augerino.__file__).parent
 ROWS = {
-    **dict.fromkeys(("bf16", "eager", "errors"), 0),
+    **dict.fromkeys(("allocator", "bf16", "eager", "errors"), 0),
     **dict.fromkeys(("distributed", "files", "frames", "lie", "recipe", "rng", "run_lock", "tree", "units"), 1),
     **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
     **dict.fromkeys(("augmentation", "resuming"), 3),

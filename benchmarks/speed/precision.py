@@ -1,5 +1,6 @@
 """What bf16, channels_last and torch.compile bring to a training step here, and what bf16 does to the gradient of theta."""
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
+from augerino import bf16
 from augerino.data.sprites import sprites
 from augerino.nets.small import SmallCNN
 from augerino.training import choose_precision
@@ -17,7 +19,7 @@ from benchmarks.speed.timing import compare, interleave
 NAMES = ("13 layers, width 32", "4 convolutions, width 32")
 
 
-def step(name: str, *, bf16: bool = False, channels_last: bool = False, compiled: bool = False) -> Callable[[], None]:
+def step(name: str, *, half: bool = False, channels_last: bool = False, compiled: bool = False) -> Callable[[], None]:
     """A training step with Augerino, in one way of computing it."""
     build, shape = NETS[name]
     torch.manual_seed(0)
@@ -34,7 +36,7 @@ def step(name: str, *, bf16: bool = False, channels_last: bool = False, compiled
 
     def run() -> None:
         optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
             terms = objective(model(x), y)
         terms.total.backward()
         optimizer.step()
@@ -52,23 +54,23 @@ def gradient_errors(batches: int = 60) -> dict[str, float]:
     rows = []
     for i in range(40 + batches):
         chosen, found = torch.randint(len(data.y), (64,)), []
-        for bf16 in (False, True):
+        for half in (False, True):
             torch.manual_seed(i)
-            with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
                 loss = F.nll_loss(model(data.x[chosen]), data.y[chosen])
             optimizer.zero_grad()
             augmentation.zero_grad()
             loss.backward()
             found.append(augmentation.distribution.raw_bound.grad.clone())
-            if i < 40 and not bf16:
+            if i < 40 and not half:
                 optimizer.step()
         if i >= 40:
             rows.append(torch.stack(found))
-    full, half = torch.stack(rows).unbind(1)
-    each = ((full - half).norm(dim=1) / full.norm(dim=1)).median()
+    full, halves = torch.stack(rows).unbind(1)
+    each = ((full - halves).norm(dim=1) / full.norm(dim=1)).median()
     return {
         "in a batch": float(each),
-        "in the mean": float((full.mean(0) - half.mean(0)).norm() / full.mean(0).norm()),
+        "in the mean": float((full.mean(0) - halves.mean(0)).norm() / full.mean(0).norm()),
         "noise of a batch": float((full.std(0) / full.mean(0).abs()).mean()),
     }
 
@@ -76,12 +78,14 @@ def gradient_errors(batches: int = 60) -> dict[str, float]:
 def measure(seconds: float) -> dict:
     """Ratios to float32 for two networks, and the errors of bf16."""
     torch.set_num_threads(1)
+    if not bf16.survives():
+        sys.exit(f"bf16 ends the process on this machine: set {'='.join(bf16.REMEDY)} in the environment, and measure again.")
     rows = []
     for name in NAMES:
         ways = {
             "float32": step(name),
             "float32, channels_last": step(name, channels_last=True),
-            "bf16, channels_last": step(name, bf16=True, channels_last=True),
+            "bf16, channels_last": step(name, half=True, channels_last=True),
         }
         began = time.perf_counter()
         try:

@@ -115,28 +115,33 @@ class Augmentation(nn.Module):
         """`spread` as plain numbers."""
         return dict(zip(self.names, self.distribution.spread.detach().tolist(), strict=True))
 
-    def in_turns(self) -> Self:
-        """The same extents, of which those that end somewhere take turns: of m such coordinates each moves in one of m draws.
+    def in_turns(self, share: float = 0.5) -> Self:
+        """The same extents, of which those that end somewhere take turns: of m such, each moves in a share / m of all draws.
 
         What leaves labels alone can still make inputs harder, and many such coordinates at once make them much harder. To find
         extents all must move together; for a model that is trained on them afterwards, turns are better. Coordinates that go all
         the way to their limits move in every draw, flips as often as before. A copy; nothing of it is learned further.
 
+        Args:
+            share: in how many draws one of the coordinates moves, about; above 0 and at most 1.
+
         Example:
             >>> from augerino import Affine2d, Uniform
             >>> learned = Augmentation(Affine2d("rotate", "scale", "shear"), Uniform([3.1416, 0.2, 0.3]))
             >>> print(learned.in_turns())
-            Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 50 % of copies, shear ×0.74 to ×1.35 in 50 % of copies
+            Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 25 % of copies, shear ×0.74 to ×1.35 in 25 % of copies
         """
+        if not 0 < share <= 1:
+            raise InputError(f"share is in how many draws a coordinate moves, above 0 and at most 1, but got {share}.")
         other = copy.deepcopy(self).requires_grad_(False)
         parts = list(parts_of(other.distribution))
         boxes = torch.cat([torch.full((part.size,), isinstance(part, Uniform)) for part in parts]).to(self.limits.device)
         spread, limits = other.distribution.spread, self.limits
         ends = boxes & (spread < REACHED * limits) & ((spread > SLIGHT * limits) | limits.isinf())
-        rate = round(256 / max(1, int(ends.sum()))) / 256  # which every precision holds exactly
+        rate = max(1, round(256 * share / max(1, int(ends.sum())))) / 256  # which every precision holds exactly
         for part, here in zip(parts, ends.split([part.size for part in parts]), strict=True):
             if isinstance(part, Uniform):
-                part.rate.masked_fill_(here, max(rate, 1 / 256))
+                part.rate.masked_fill_(here, rate)
         return other
 
     def extents(self) -> dict[str, str]:

@@ -19,11 +19,26 @@ def native() -> bool:
     return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
+def pays() -> bool:
+    """Whether training in bf16 is faster than in float32: with AMX it is, with the vector instructions alone it was not."""
+    return _tiles() and survives()
+
+
+def _tiles() -> bool:
+    """Whether AMX is announced, and nobody keeps oneDNN from it."""
+    announced = bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
+    return announced and "AMX" in os.environ.get(REMEDY[0], "AMX").upper()
+
+
 @functools.cache
 def survives() -> bool:
-    """Whether bf16 can be computed at all; tried in a process of its own where it is not certain, which takes two seconds."""
-    tiles = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
-    told = os.environ.get(REMEDY[0], "AMX")
-    if not tiles or "AMX" not in told.upper():
+    """Whether bf16 can be computed at all; tried in a process of its own where that is not certain, which takes a second or two.
+
+    A program that is not run by a Python of its own (a frozen one) has nothing to try it with, and is trusted.
+    """
+    if not _tiles() or not sys.executable or getattr(sys, "frozen", False):
         return True
-    return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True, check=False).returncode == 0
+    try:
+        return subprocess.run([sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=120).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

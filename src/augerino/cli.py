@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from augerino.allocator import keep_memory
 from augerino.errors import InputError, NonFiniteLoss
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # met by writing only
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± or × still gets its answer
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle threads sleep: a busy machine costs 2x, not 20x
+    keep_memory()
     try:
         if "LOCAL_RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:  # as torchrun sets them
             from augerino.commands import processes

@@ -32,6 +32,7 @@ from augerino.errors import InputError
 from augerino.methods import Method, choose_method
 from augerino.objective import Objective, Regularizer
 from augerino.policy import Policy
+from augerino.probing import share_of_turns
 from augerino.progress import Epoch, History
 from augerino.recipe import Recipe
 from augerino.training import choose_precision, train
@@ -50,6 +51,7 @@ class Learned:
     outputs: int  # of the network: classes, or values
     unfinished: tuple[str, ...] = ()  # coordinates whose bounds were still on their way
     asked: int = 0  # held-back items that moved the bounds; 0 where the gradient did
+    mastered: float | None = None  # how much of what there is to know these found known when bounds settled; None if not asked
 
     @property
     def augmentation(self) -> Augmentation:
@@ -62,6 +64,13 @@ class Learned:
     @property
     def bounds(self) -> dict[str, float]:
         return self.augmentation.bounds()
+
+    def in_turns(self) -> Augmentation:
+        """What was learned, for a model that is to be trained on it anew: `learn(net, data, augmentation=learned.in_turns())`.
+
+        Coordinates that end somewhere take turns (`Augmentation.in_turns`), as rarely as suits what the network knew.
+        """
+        return self.augmentation.in_turns(share_of_turns(self.mastered))
 
     def verdicts(self, true: dict[str, float] | None = None, findings: Findings | None = None) -> list[Verdict]:
         """One verdict per coordinate; with `findings` of held-out data, on evidence."""
@@ -169,7 +178,7 @@ def learn(
             if on_epoch is not None:
                 on_epoch(record)
     model.requires_grad_()
-    found = (method.unfinished(), method.asked)
+    found = (method.unfinished(), method.asked, method.mastered())
     return Learned(model.eval(), objective, history, ready.start, ready.task, ready.kind, ready.outputs, *found)
 
 

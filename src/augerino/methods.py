@@ -32,6 +32,7 @@ class Method:
     tuner: Tuner | None
     asked: int  # held-back items that move the bounds; 0 where the gradient does
     unfinished: Callable[[], tuple[str, ...]]
+    mastered: Callable[[], float | None]  # how much of what there is to know was known when the bounds settled, if anyone asked
 
 
 def choose_method(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe) -> Method:
@@ -85,7 +86,7 @@ def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: R
         far = HURRIED * recipe.augmentation_lr * steps / 2  # the mean of a cosine is a half
         return tuple(name for name, now in _raw(model).items() if abs(now - start[name]) > far)
 
-    return Method(loader, optimizer, scheduler, recipe.weight, None, 0, unfinished)
+    return Method(loader, optimizer, scheduler, recipe.weight, None, 0, unfinished, lambda: None)
 
 
 def _raw(model: InvariantModel) -> dict[str, float]:
@@ -111,7 +112,8 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
     model.augmentation.requires_grad_(False)  # nothing to follow: the warp need not be differentiated
     optimizer = torch.optim.Adam(param_groups(model, weight_decay=recipe.weight_decay), lr=recipe.lr)
     scheduler = cosine_schedule(optimizer, steps)
-    return Method(Released(part, loader, probe), optimizer, scheduler, 0.0, probe, count, lambda: probe.unfinished)
+    told = (lambda: probe.unfinished, lambda: probe.mastered)
+    return Method(Released(part, loader, probe), optimizer, scheduler, 0.0, probe, count, *told)
 
 
 class Released:

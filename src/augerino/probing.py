@@ -89,11 +89,17 @@ class Probe:
         self._taken = 0
         self._kept: list[Tensor] = []  # logarithms of the bounds since `AVERAGED`
         self._moves: list[Tensor] = []  # and how the rounds since then moved them
+        self._mastered = 0.0
 
     @property
     def settled(self) -> bool:
         """Whether the bounds stay as they are from now on."""
         return self._taken >= SETTLED * self.steps
+
+    @property
+    def mastered(self) -> float:
+        """How much of what there is to know the network knew when the bounds settled, from 0 to 1."""
+        return self._mastered
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -138,7 +144,7 @@ class Probe:
         rises = torch.tensor(shells, dtype=torch.float64) - middle
         costs = rises.maximum(-rises / BETTER) / allowed
         mastered = known / self._yardstick.most
-        costs *= sharing(costs) ** min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
+        costs *= sharing(costs) ** short_of_mastery(mastered)
         return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
 
     def _settle(self) -> None:
@@ -154,6 +160,8 @@ class Probe:
             known = self._yardstick.known(self._judge(torch.zeros_like(t)))
             if known <= KNOWS * self._yardstick.most:
                 self._moves.clear()  # nothing was found out
+            else:
+                self._mastered = float(known / self._yardstick.most)
             for i, (bound, limit) in enumerate(zip(trained.tolist(), self._limits.tolist(), strict=True)):
                 if self._discrete[i] or self._asked[i] >= REACHED * limit or known <= KNOWS * self._yardstick.most:
                     continue
@@ -210,16 +218,30 @@ class Probe:
 
     def state_dict(self) -> dict[str, Any]:
         """What a resume needs; the bounds that are trained on are the model's."""
-        return {"taken": self._taken, "asked": self._asked, "kept": self._kept, "moves": self._moves}
+        return {"taken": self._taken, "asked": self._asked, "kept": self._kept, "moves": self._moves, "mastered": self._mastered}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         rounds = [state["asked"], *state["kept"], *state["moves"]]
-        if type(state["taken"]) is not int or any(
+        if (type(state["taken"]), type(state["mastered"])) != (int, float) or any(
             (row.dtype, row.shape) != (torch.float64, self._limits.shape) for row in rounds
         ):
             raise ValueError("the rounds of probing are not as they should be")
-        self._taken, self._asked = state["taken"], state["asked"]
+        self._taken, self._asked, self._mastered = state["taken"], state["asked"], state["mastered"]
         self._kept, self._moves = list(state["kept"]), list(state["moves"])
+
+
+def short_of_mastery(mastered: float) -> float:
+    """1 for a network that knows half of what there is to know or less, 0 for one that has mastered it."""
+    return min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
+
+
+def share_of_turns(mastered: float | None) -> float:
+    """In how many draws one of the coordinates that end somewhere should move, for a model that is trained on them anew.
+
+    In half of them where a network knows half of its task or less, or nobody asked, and in a quarter where it has mastered it:
+    the less is left to learn, the more it weighs what a move costs.
+    """
+    return 0.5 if mastered is None else 0.25 * (1 + short_of_mastery(mastered))
 
 
 def sharing(costs: Tensor) -> float:

@@ -87,7 +87,7 @@ def cosine_schedule(
 
 
 def choose_precision(precision: Precision, device: torch.device) -> Literal["float32", "bf16"]:
-    """For "auto", bf16 where the hardware multiplies it natively and a trial survives it, float32 elsewhere."""
+    """For "auto", bf16 where the hardware makes it faster and a trial survives it, float32 elsewhere."""
     if precision not in ("auto", "float32", "bf16"):
         raise InputError(f"precision is one of auto, float32, bf16, but got '{precision}'.")
     if precision == "float32":
@@ -101,7 +101,7 @@ def choose_precision(precision: Precision, device: torch.device) -> Literal["flo
         return precision
     if device.type == "cuda":
         return "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
-    return "bf16" if device.type == "cpu" and bf16.native() and bf16.survives() else "float32"
+    return "bf16" if device.type == "cpu" and bf16.pays() else "float32"
 
 
 def train(

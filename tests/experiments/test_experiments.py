@@ -1,5 +1,6 @@
 """Every experiment runs in its quick preset, on tiny data made here, and can be interrupted."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -213,6 +214,17 @@ def test_a_row_by_probing_asks_and_has_no_gradient_of_its_bounds(monkeypatch):
     model, history = train_row(settings, Row("x", "learned", method="probe"), 0, x, y, outputs=2)
     assert len(history.epochs) == 2 and asked and set(asked) == {round(0.15 * 128)}
     assert all(parameter.grad is None for parameter in model.augmentation.parameters())
+
+
+def test_a_refit_trains_anew_on_what_was_learned_in_turns():
+    x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
+    settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
+    row = Row("x", "learned", method="probe", refit=True)
+    model, history = train_row(settings, row, 0, x, y, outputs=2)
+    learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, outputs=2)
+    assert model.augmentation.bounds() == learned.augmentation.bounds() == pytest.approx(history.epochs[-1].spread)
+    assert set(model.augmentation.distribution.rates.tolist()) == {21 / 256}  # nothing was known: half of the draws, a sixth each
+    assert not torch.equal(model.net.head.weight, learned.net.head.weight)
 
 
 class TestReleasedRecipe:

@@ -1,5 +1,6 @@
 """The experiments that recognise photographs: what their rows learn and see, what copies mean, and the known answer."""
 
+import dataclasses
 import sys
 
 import pytest
@@ -37,7 +38,8 @@ class TestRows:
             chosen = [row for row in rows if row.data == size]
             assert {row.kind for row in chosen} == {"none", "fixed", "policy", "learned"}
             assert [row.weight for row in chosen if row.kind == "learned" and row.method == "gradient"] == weights
-            assert [row.tolerance for row in chosen if row.method == "probe"] == tolerances
+            assert [row.tolerance for row in chosen if row.method == "probe" and not row.refit] == tolerances
+            assert [row.tolerance for row in chosen if row.refit] == [0.03]
 
     def test_only_learned_rows_learn_from_their_start(self):
         for row in cifar10.rows(cifar10.Cifar10()):
@@ -50,6 +52,23 @@ class TestRows:
                 assert augmentation.bounds()["translate_x"] == pytest.approx(0.0347, abs=1e-4)
         starts = {row.method: stl10.make_augmentation(row).bounds() for row in stl10.rows(stl10.Stl10()) if row.kind == "learned"}
         assert starts["probe"] == pytest.approx({"contrast": 0.3, "brightness": 0.3})
+
+    def test_a_refit_trains_the_network_from_its_start_on_what_was_learned(self):
+        settings = cifar10.Cifar10(epochs=1, batch_size=32, net="small", width=4)
+        row = Row("x", "learned", start=0.3, method="probe", tolerance=0.03, refit=True)
+        x, y = torch.randint(255, (96, 3, 12, 12), dtype=torch.uint8), torch.arange(96) % 10
+        found = {}
+        for one in (row, dataclasses.replace(row, refit=False)):
+            torch.manual_seed(0)
+            net = make_net(settings, (0.5,) * 3, (0.2,) * 3)
+            found[one.refit] = train_row(settings, one, 0, x, y, net, cifar10.make_augmentation(one))
+        assert (
+            found[True].bounds == found[False].bounds
+            and found[True].history.epochs[0].loss == found[False].history.epochs[0].loss
+        )
+        assert found[True].augmentation.distribution.rates.tolist() == [21 / 256] * 6 + [1.0]
+        one, other = (next(learned.model.net.parameters()) for learned in found.values())
+        assert not torch.equal(one, other)
 
     def test_the_larger_subset_holds_the_smaller(self):
         x, y = torch.arange(40, dtype=torch.uint8).reshape(40, 1, 1, 1), torch.arange(40) % 10

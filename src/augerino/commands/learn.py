@@ -191,8 +191,7 @@ class _Training:
 
     def learn_anew(self, learned: Learned) -> Learned:
         """The same network with the same budget, from its start, behind what was learned, whose coordinates take turns."""
-        augmentation = learned.augmentation.in_turns()
-        return self._run("refit", self._for_fixed(), "refit on what was learned", augmentation)
+        return self._run("refit", self._for_fixed(), "refit on what was learned", learned.in_turns())
 
     def learn_nothing(self) -> Learned:
         """The same network with the same budget, without augmentation."""

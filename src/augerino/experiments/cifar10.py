@@ -65,7 +65,7 @@ class Cifar10(RecognitionSettings):
 
 
 def rows(settings: Cifar10) -> list[Row]:
-    """For each size: none, fixed, two published policies, Augerino by gradient and by probing (at one size in all settings)."""
+    """For each size: none, fixed, two published policies, Augerino by gradient, by probing (one size at all settings), refit."""
     found = []
     for size in settings.sizes:
         swept = size == settings.sweep
@@ -90,6 +90,15 @@ def rows(settings: Cifar10) -> list[Row]:
                     tolerance=t,
                 )
                 for t in tolerances
+            ),
+            Row(
+                f"{size} images, Augerino, probe, refit",
+                "learned",
+                start=START,
+                data=str(size),
+                method="probe",
+                tolerance=settings.tolerance,
+                refit=True,
             ),
         ]
     return found
@@ -168,10 +177,10 @@ def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None)
                 ("by probing", "learned", "probe", "4"),
             )
             for row in swept
-            if row.kind == kind and row.method == method and row.tolerance in (None, settings.tolerance)
+            if row.kind == kind and row.method == method and row.tolerance in (None, settings.tolerance) and not row.refit
         }
         by_gradient = [row for row in swept if row.kind == "learned" and row.method == "gradient"]
-        by_probing = [row for row in swept if row.method == "probe"]
+        by_probing = [row for row in swept if row.method == "probe" and not row.refit]
         figures.draw_weights(folder / "weights.png", trials, by_gradient, limits, beside)
         del beside["by probing"]
         figures.draw_weights(folder / "tolerances.png", trials, by_probing, limits, beside)
@@ -183,16 +192,16 @@ def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None)
 
 
 def _main(settings: Cifar10, row: Row) -> bool:
-    """Whether a row learns, at the weight or tolerance that runs at every size."""
+    """Whether a row learns bounds of its own, at the weight or tolerance that runs at every size."""
     usual = row.tolerance == settings.tolerance if row.method == "probe" else row.weight == settings.weight
-    return row.kind == "learned" and usual
+    return row.kind == "learned" and usual and not row.refit
 
 
 def _points(settings: Cifar10, trials: list[Trial], chosen: list[Row]) -> list[figures.Point]:
     points: list[figures.Point] = []
     for row in chosen:
         found = of_row(trials, row)
-        if skipped(trials, row) is not None or (row.kind == "learned" and not _main(settings, row)):
+        if skipped(trials, row) is not None or (row.kind == "learned" and not row.refit and not _main(settings, row)):
             continue
         name = row.name.partition(", ")[2]
         for copies in ("bare",) if row.kind in ("none", "policy") else ("bare", "4") if row.kind == "fixed" else ("1", "4"):

@@ -1,7 +1,8 @@
 """The one training that every row of cifar10 and stl10 runs: `ag.learn`, with another augmentation or another first layer."""
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -67,7 +68,10 @@ def make_net(settings: RecognitionSettings, mean: Sequence[float], std: Sequence
 def train_row(
     settings: RecognitionSettings, row: Row, seed: int, x: Tensor, y: Tensor, net: nn.Module, augmentation: ag.Augmentation | None
 ) -> Learned:
-    """Trains one row on one seed; without an augmentation there is nothing to learn."""
+    """Trains one row on one seed; without an augmentation there is nothing to learn.
+
+    Of a row with a refit, the model is the one that was trained anew, and the rest is of learning the bounds.
+    """
     recipe = ag.Recipe(
         method=row.method,
         tolerance=settings.tolerance if row.tolerance is None else row.tolerance,
@@ -80,7 +84,12 @@ def train_row(
         warm_up=settings.warm_up if row.wait is None else row.wait,
         seed=seed,
     )
-    return ag.learn(net, (x, y), augmentation=augmentation or no_augmentation(), recipe=recipe)
+    fresh = copy.deepcopy(net)
+    learned = ag.learn(net, (x, y), augmentation=augmentation or no_augmentation(), recipe=recipe)
+    if not row.refit:
+        return learned
+    again = ag.learn(fresh, (x, y), augmentation=learned.in_turns(), recipe=recipe.but(method="auto"))
+    return replace(learned, model=again.model)
 
 
 def measure(learned: Learned, row: Row, pictures: Labelled, seed: int) -> Trial:

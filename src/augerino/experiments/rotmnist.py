@@ -41,6 +41,7 @@ def rows(settings: RotMnist) -> list[Row]:
         *learned,
         narrow,
         Row("Augerino, probe, equal start", "learned", method="probe"),
+        Row("Augerino, probe, equal start, refit", "learned", method="probe", refit=True),
         Row("released recipe, λ = 0.05", "released", 0.05, rotate=WIDE),
         Row("steerable C8 network", "steerable"),
     ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from augerino import files
+from augerino.allocator import keep_memory
 from augerino.errors import InputError
 
 Trial = dict[str, Any]  # what one training found, as JSON holds it
@@ -101,6 +102,7 @@ class Row:
     data: str = ""  # which variant of the data, where an experiment has several
     method: Literal["gradient", "probe"] = "gradient"  # how bounds move
     tolerance: float | None = None  # of a row by probing, if not that of the settings
+    refit: bool = False  # whether the network is then trained anew, with coordinates in turns
     group: str = ""  # to which group the network is invariant by construction, where it has a choice
 
     @property
@@ -195,6 +197,7 @@ def _prepare_worker() -> None:
     import torch
 
     torch.set_num_threads(1)
+    keep_memory()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

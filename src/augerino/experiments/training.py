@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from augerino.methods import choose_method
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
+from augerino.probing import share_of_turns
 from augerino.recovery.released import NEAR_ZERO, WIDE, ReleasedPenalty
 
 __all__ = ["COORDINATES", "NEAR_ZERO", "WIDE", "ReleasedPenalty", "curves", "make_augmentation", "make_net", "train_row"]
@@ -65,11 +67,15 @@ def train_row(
     loss: Callable[[Any, Any], Tensor] = F.nll_loss,
     average: ag.Average = ag.mean_log_prob,
     coordinates: tuple[str, ...] = COORDINATES,
+    augmentation: ag.Augmentation | None = None,
     on_epoch: Callable[[ag.InvariantModel, ag.Objective], None] | None = None,
 ) -> tuple[ag.InvariantModel, ag.History]:
-    """Trains one row on one seed; `on_epoch` may look at the model and its objective after each epoch."""
+    """Trains one row on one seed; `on_epoch` may look at the model and its objective after each epoch.
+
+    Of a row with a refit, the model is the one that was trained anew, and the history that of learning the bounds.
+    """
     torch.manual_seed(seed)
-    augmentation = make_augmentation(row, coordinates)
+    augmentation = make_augmentation(row, coordinates) if augmentation is None else augmentation
     model = ag.InvariantModel(make_net(settings, row, x.shape[1], outputs), augmentation, average=average)
     regularizer = ReleasedPenalty(augmentation.names) if row.kind == "released" else ag.NegativeL2()
     objective = ag.Objective(loss, augmentation, regularizer, row.weight)
@@ -79,7 +85,7 @@ def train_row(
     optimizer: torch.optim.Optimizer = torch.optim.Adam(groups, lr=settings.lr)
     loader: Any = ag.data.Batches(x, y, settings.batch_size)
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
-    steps, tuner = epochs * len(loader), None
+    steps, tuner, way = epochs * len(loader), None, None
     share = settings.warm_up if row.wait is None else row.wait
     wait = 0.0 if row.kind == "released" or row.rate is not None else share * steps
     scheduler: torch.optim.lr_scheduler.LRScheduler = ag.training.cosine_schedule(optimizer, steps, wait)
@@ -93,6 +99,10 @@ def train_row(
         history.epochs.append(record)
         if on_epoch is not None:
             on_epoch(model, objective)
+    if row.refit:
+        again = replace(row, kind="fixed", method="gradient", weight=0.0, refit=False)
+        turns = model.augmentation.in_turns(share_of_turns(None if way is None else way.mastered()))
+        model, _ = train_row(settings, again, seed, x, y, outputs=outputs, loss=loss, average=average, augmentation=turns)
     return model.eval(), history
 
 
