@@ -82,7 +82,7 @@ def machine() -> dict[str, object]:
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "vector instructions": torch.backends.cpu.get_cpu_capability(),
-        "bf16": bf16.native(),
+        "bf16": bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()),
         **({"environment": told} if told else {}),
         "load before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "versions": versions,

@@ -1,4 +1,4 @@
-"""Whether a CPU computes in bf16: natively, and without ending the process."""
+"""Whether a CPU computes in bf16: fast, and without ending the process."""
 
 import functools
 import os
@@ -12,11 +12,6 @@ import torch
 REMEDY = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 _TRIAL = "import torch; torch.set_num_threads(1); a = torch.ones(64, 64, dtype=torch.bfloat16); a @ a"
-
-
-def native() -> bool:
-    """Whether this processor multiplies bf16 itself; where it does not, bf16 is several times slower than float32."""
-    return bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)())
 
 
 def pays() -> bool:

@@ -19,8 +19,8 @@ class Uniform(LearnedDistribution):
     Samples are \(t = \theta \odot \epsilon\) with \(\epsilon \sim U[-1, 1]^k\), so that gradients reach theta.
 
     With a rate below 1, a draw leaves the coordinate at zero otherwise. Where each of many coordinates makes inputs a little
-    harder, all of them at once make them much harder, and moving one now and then does not. Rates are not learned by gradient;
-    `Probe` sets them.
+    harder, all of them at once make them much harder, and moving one now and then does not. Rates are not learned;
+    `Augmentation.in_turns` sets them.
 
     Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range; its rates are 1.
 
