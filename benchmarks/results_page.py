@@ -105,7 +105,7 @@ def experiment_section(folder: Path) -> str:
     """One experiment: command, table, figures."""
     result = json.loads((folder / "result.json").read_text())
     command = " ".join(["augerino run", result["experiment"], "--preset", result["preset"], "--data DIR", *changes(result)])
-    lines = [f"## {result['experiment']}", "", f"`{command}`; {result['seconds'] / 60:.0f} minutes of training in all.", ""]
+    lines = [f"## {folder.name}", "", f"`{command}`; {result['seconds'] / 60:.0f} minutes of training in all.", ""]
     settings = ", ".join(f"{key} {value}" for key, value in result["settings"].items() if key != "jobs")
     lines += [f"Settings: {settings}.", "", "| row | measured | paper |", "| --- | --- | --- |"]
     cells = [[line[key].replace("|", "·") for key in ("row", "measured", "paper")] for line in result["table"]]
@@ -114,7 +114,7 @@ def experiment_section(folder: Path) -> str:
     if note.exists():
         lines += ["", note.read_text().strip()]
     for figure in sorted((folder / "figures").glob("*.png")):
-        lines += ["", f"![{result['experiment']}: {figure.stem}](results/{folder.name}/figures/{figure.name})"]
+        lines += ["", f"![{folder.name}: {figure.stem}](results/{folder.name}/figures/{figure.name})"]
     return "\n".join(lines)
 
 
