@@ -1,5 +1,6 @@
 """A uniform range that some draws leave alone: with a probability of its own, each coordinate stays at zero."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -38,8 +39,8 @@ class SpikedUniform(D.Distribution):
     def variance(self) -> Tensor:
         return self.rate * self.bound.square() / 3
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:  # noqa: B008
-        shape = self._extended_shape(sample_shape)
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
+        shape = self._extended_shape(torch.Size(sample_shape))
         return quantile(torch.rand(shape, dtype=self.bound.dtype, device=self.bound.device), self.bound, self.rate)
 
     def log_prob(self, value: Tensor) -> Tensor:
