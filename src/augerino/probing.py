@@ -238,10 +238,10 @@ def short_of_mastery(mastered: float) -> float:
 def share_of_turns(mastered: float | None) -> float:
     """In how many draws one of the coordinates that end somewhere should move, for a model that is trained on them anew.
 
-    In half of them where a network knows half of its task or less, or nobody asked, and in a quarter where it has mastered it:
+    In half of them where a network knows half of its task or less, or nobody asked, and in an eighth where it has mastered it:
     the less is left to learn, the more it weighs what a move costs.
     """
-    return 0.5 if mastered is None else 0.25 * (1 + short_of_mastery(mastered))
+    return 0.5 if mastered is None else 0.125 * (1 + 3 * short_of_mastery(mastered))
 
 
 def sharing(costs: Tensor) -> float:
