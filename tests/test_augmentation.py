@@ -129,7 +129,9 @@ class TestInTurns:
         with pytest.raises(ag.InputError, match="above 0 and at most 1"):
             make().in_turns(share)
 
-    @pytest.mark.parametrize(("mastered", "share"), [(None, 0.5), (0.5, 0.5), (0.7, 0.3125), (0.9, 0.125), (1.0, 0.125)])
+    @pytest.mark.parametrize(
+        ("mastered", "share"), [(None, 0.5), (0.1, 0.5), (0.5, 0.5), (0.7, 0.3125), (0.9, 0.125), (1.0, 0.125)]
+    )
     def test_what_is_mastered_is_moved_more_rarely(self, mastered, share):
         assert share_of_turns(mastered) == pytest.approx(share)
 
