@@ -12,7 +12,7 @@ import torch
 import augerino as ag
 from augerino.cli import main
 from augerino.experiments import catalogue, runner
-from augerino.experiments.runner import ImageSettings, Row, mean_sd
+from augerino.experiments.runner import ImageSettings, Row, check_trial_names, mean_sd, trial_name
 from augerino.experiments.training import COORDINATES, ReleasedPenalty, make_augmentation, train_row
 
 FIGURES = {
@@ -181,6 +181,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         (["cifar10", "--data", "nowhere"], "There is no folder nowhere: name the one that has the data with --data DIR"),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),
         (["camvid", "--whole", "2"], "whole is a share of the training, from 0 to 1, but got 2.0"),
+        (["recovery", "--weights", "1e-6", "1e+6"], "differ in punctuation only: run them separately"),
         (["--resume", "nowhere"], "not a run folder"),
         (["why", "--epochs", "0"], "epochs must be at least 1, but got 0"),
         ([], "needs the name of an experiment"),
@@ -225,6 +226,29 @@ def test_a_refit_trains_anew_on_what_was_learned_in_turns():
     assert model.augmentation.bounds() == learned.augmentation.bounds() == pytest.approx(history.epochs[-1].spread)
     assert set(model.augmentation.distribution.rates.tolist()) == {21 / 256}  # nothing was known: half of the draws, a sixth each
     assert not torch.equal(model.net.head.weight, learned.net.head.weight)
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("Augerino, λ = 0.1", "augerino--lambda---0-1-2"),
+        ("θ from −45°", "theta-from--45-2"),
+        ("Λ = 1", "lambda---1-2"),
+        ("no augmentation", "no-augmentation-2"),
+    ],
+)
+def test_the_name_of_a_trial_is_ascii(row, name):
+    assert trial_name(row, 2) == name
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in catalogue.ENTRIES])
+def test_every_trial_of_a_preset_has_a_name_of_its_own(name):
+    experiment = catalogue.find(name)
+    for settings in experiment.presets.values():
+        rows = experiment.rows(settings)
+        check_trial_names(rows)
+        names = {trial_name(row.name, seed) for row in rows for seed in range(12)}
+        assert len(names) == 12 * len(rows) and all(map(str.isascii, names))
 
 
 class TestReleasedRecipe:

@@ -13,7 +13,7 @@ from augerino.experiments import catalogue, cifar10, stl10
 from augerino.experiments.policies import PublishedPolicy
 from augerino.experiments.recognition import RecognitionSettings, bounds_text, make_net, measure, skipped, train_row
 from augerino.experiments.recognition_figures import set_bounds
-from augerino.experiments.runner import Row
+from augerino.experiments.runner import Row, trial_name
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
@@ -33,7 +33,7 @@ class TestRows:
     def test_each_size_has_every_kind_and_one_size_all_settings(self):
         settings = cifar10.Cifar10(sizes=(100, 200), sweep=200, weight=0.01, weights=(0.001, 0.01, 1.0), tolerances=(0.1,))
         rows = cifar10.rows(settings)
-        assert len({row.slug for row in rows}) == len(rows)
+        assert len({trial_name(row.name, 0) for row in rows}) == len(rows)
         for size, weights, tolerances in (("100", [0.01], [0.03]), ("200", [0.001, 0.01, 1.0], [0.03, 0.1])):
             chosen = [row for row in rows if row.data == size]
             assert {row.kind for row in chosen} == {"none", "fixed", "policy", "learned"}
