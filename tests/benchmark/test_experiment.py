@@ -9,6 +9,7 @@ import pytest
 from augerino.app.cli import main
 from augerino.benchmark import experiment as recovery
 from augerino.benchmark.experiment import EXPERIMENT, Recovery, chosen_names, rows, scores, table
+from augerino.runtime.trials import trial_name
 
 TINY = ["--steps", "2", "--items", "64", "--width", "2"]
 
@@ -35,8 +36,8 @@ def test_a_part_is_chosen_by_names_or_how_they_begin():
 
 
 def test_every_training_has_a_file_of_its_own():
-    slugs = [row.slug for row in rows(EXPERIMENT.presets["cpu"])]
-    assert len(set(slugs)) == len(slugs)
+    names = [trial_name(row.name, 0) for row in rows(EXPERIMENT.presets["cpu"])]
+    assert len(set(names)) == len(names)
 
 
 def test_a_run_keeps_its_trainings_and_ends_with_a_leaderboard(capsys):

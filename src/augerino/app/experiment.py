@@ -22,6 +22,7 @@ from augerino.runtime.trials import (
     BaseSettings,
     Experiment,
     Line,
+    check_trial_names,
     load_trials,
     pending,
     run_trials,
@@ -53,6 +54,7 @@ def run(name: str, words: list[str]) -> int:
             description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
         )
     settings.check()
+    check_trial_names(experiment.rows(settings))
     before, after = settings_json(preset), settings_json(settings)
     changed = {key: value for key, value in after.items() if value != before[key]}
     experiment_data_check(experiment, settings, chosen.data)
@@ -92,6 +94,7 @@ def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str
                 raise TypeError(f"{key} cannot be {value!r}")
         settings = kind(**values)
         settings.check()
+        check_trial_names(experiment.rows(settings))
         if not isinstance(config["changed"], dict) or not isinstance(config["data"], str | None):
             raise TypeError("'changed' or 'data' is of the wrong type")
         return experiment, settings, {**config, "preset": str(config["preset"])}

@@ -50,11 +50,6 @@ class BaseRow:
 
     name: str
 
-    @property
-    def slug(self) -> str:
-        """The name as part of a file name."""
-        return "".join(c if c.isalnum() else "-" for c in self.name).strip("-").lower()
-
 
 @dataclass(frozen=True)
 class Line:
@@ -75,6 +70,25 @@ class Experiment:
     trial: Callable[[Any, Any, int, str | None], Trial]
     table: Callable[[Any, list[Trial]], list[Line]]
     draw: Callable[[Any, list[Trial], Path, str | None], None]
+
+
+def trial_name(row: str, seed: int) -> str:
+    """The ASCII file name of a trial: 'lambda---0-1-2' for the row 'λ = 0.1' and seed 2."""
+    spelled = row.lower().replace("λ", "lambda").replace("θ", "theta")
+    slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in spelled).strip("-")
+    return f"{slug}-{seed}"
+
+
+def check_trial_names(rows: Sequence[BaseRow]) -> None:
+    """Rejects rows of different names whose trials would share a file."""
+    names: dict[str, str] = {}
+    for row in rows:
+        other = names.setdefault(trial_name(row.name, 0), row.name)
+        if other != row.name:
+            raise InputError(
+                f"Expected rows with distinct file names, but '{other}' and '{row.name}' "
+                "differ in punctuation only: run them separately, with another --out."
+            )
 
 
 def settings_json(settings: BaseSettings) -> dict[str, Any]:
@@ -142,7 +156,7 @@ def mean_sd(values: Sequence[float], scale: float = 1.0, digits: int = 2, unit: 
 
 
 def _path(folder: Path, row: BaseRow, seed: int) -> Path:
-    return folder / "trials" / f"{row.slug}-{seed}.json"
+    return folder / "trials" / f"{trial_name(row.name, seed)}.json"
 
 
 def _load(path: Path, row: BaseRow, seed: int) -> Trial:

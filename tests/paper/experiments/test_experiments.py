@@ -20,7 +20,7 @@ from augerino.paper.experiments.training import (
     train_row,
 )
 from augerino.runtime import trials as runner
-from augerino.runtime.trials import mean_sd
+from augerino.runtime.trials import check_trial_names, mean_sd, trial_name
 
 FIGURES = {
     "rotmnist": {"data.png", "distributions.png", "bounds.png", "orbit.png", "memorising.png"},
@@ -275,6 +275,10 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         ),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),
         (["camvid", "--whole", "2"], "whole is a share of the training, from 0 to 1, but got 2.0"),
+        (
+            ["recovery", "--weights", "1e-6", "1e+6"],
+            "differ in punctuation only: run them separately",
+        ),
         (["--resume", "nowhere"], "not a run folder"),
         (["why", "--epochs", "0"], "epochs must be at least 1, but got 0"),
         ([], "needs the name of an experiment"),
@@ -331,6 +335,29 @@ def test_a_refit_trains_anew_on_what_was_learned_in_turns():
         21 / 256
     }  # nothing was known: half of the draws, a sixth each
     assert not torch.equal(model.net.head.weight, learned.net.head.weight)
+
+
+@pytest.mark.parametrize(
+    ("row", "name"),
+    [
+        ("Augerino, λ = 0.1", "augerino--lambda---0-1-2"),
+        ("θ from −45°", "theta-from--45-2"),
+        ("Λ = 1", "lambda---1-2"),
+        ("no augmentation", "no-augmentation-2"),
+    ],
+)
+def test_the_name_of_a_trial_is_ascii(row, name):
+    assert trial_name(row, 2) == name
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in catalogue.ENTRIES])
+def test_every_trial_of_a_preset_has_a_name_of_its_own(name):
+    experiment = catalogue.find(name)
+    for settings in experiment.presets.values():
+        rows = experiment.rows(settings)
+        check_trial_names(rows)
+        names = {trial_name(row.name, seed) for row in rows for seed in range(12)}
+        assert len(names) == 12 * len(rows) and all(map(str.isascii, names))
 
 
 class TestReleasedRecipe:

@@ -8,6 +8,7 @@ import torch
 import augerino as ag
 from augerino.paper.experiments import qm9
 from augerino.paper.experiments.settings import Row
+from augerino.runtime.trials import trial_name
 
 QUICK = qm9.EXPERIMENT.presets["quick"]
 ALL = qm9.rows(qm9.EXPERIMENT.presets["paper"])
@@ -21,7 +22,7 @@ def molecules(n=6):
 
 
 def test_there_are_twelve_rows_beside_the_papers_numbers():
-    assert len(ROWS) == 12 and len({row.slug for row in ALL}) == len(ALL) == 16
+    assert len(ROWS) == 12 and len({trial_name(row.name, 0) for row in ALL}) == len(ALL) == 16
     assert [qm9.paper_error(row) for row in ALL if row.method == "probe"] == [None] * 4
     assert qm9.paper_error(ROWS["homo", "trivial", "none"]) == 52.7
     assert qm9.paper_error(ROWS["homo", "T3", "learned"]) == 33.2

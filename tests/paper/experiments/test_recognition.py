@@ -25,6 +25,7 @@ from augerino.paper.experiments.recognition import (
 )
 from augerino.paper.experiments.recognition_figures import set_bounds
 from augerino.paper.experiments.settings import Row
+from augerino.runtime.trials import trial_name
 from tests.conftest import need
 
 
@@ -49,7 +50,7 @@ class TestRows:
             sizes=(100, 200), sweep=200, weight=0.01, weights=(0.001, 0.01, 1.0), tolerances=(0.1,)
         )
         rows = cifar10.rows(settings)
-        assert len({row.slug for row in rows}) == len(rows)
+        assert len({trial_name(row.name, 0) for row in rows}) == len(rows)
         for size, weights, tolerances in (
             ("100", [0.01], [0.03]),
             ("200", [0.001, 0.01, 1.0], [0.03, 0.1]),
