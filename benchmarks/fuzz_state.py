@@ -16,7 +16,7 @@ from augerino.app.options import LearnOptions
 from augerino.app.run_folder import RunFolder
 from augerino.learning.probe import Probe
 from augerino.nets.small import SmallCNN
-from augerino.training.state import Progress
+from augerino.training.state import TrainingState
 
 ODD = [
     None,
@@ -137,7 +137,7 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
         "settings": {"seed": 0},
     }
     if resume:  # the copy that was harmed must stay as it is, so nothing is written
-        state = Progress(model, optimizer, scheduler, loader, {"seed": 0}, probe)
+        state = TrainingState(model, optimizer, scheduler, loader, {"seed": 0}, probe)
         state.load(path)
         ag.fit(
             model,

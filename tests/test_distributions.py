@@ -46,10 +46,10 @@ def test_rsample_agrees_with_the_torch_distribution_it_returns(make):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_nodes_are_draws_spread_evenly_and_always_the_same(make, dtype):
     distribution = make().to(dtype)
-    nodes = distribution.nodes(1024)
+    nodes = distribution.quadrature_points(1024)
     assert (
         nodes.dtype == dtype
-        and torch.equal(nodes, make().to(dtype).nodes(1024))
+        and torch.equal(nodes, make().to(dtype).quadrature_points(1024))
         and nodes.isfinite().all()
     )
     current = distribution()
@@ -73,7 +73,7 @@ def test_nodes_are_draws_spread_evenly_and_always_the_same(make, dtype):
 
 @pytest.mark.parametrize("n", [1, 2, 16, 64])
 def test_a_power_of_two_of_nodes_is_the_midpoint_rule_in_every_coordinate(n):
-    nodes = ag.Uniform([1.0, 1.0, 1.0]).double().nodes(n)
+    nodes = ag.Uniform([1.0, 1.0, 1.0]).double().quadrature_points(n)
     middles = (2 * torch.arange(n, dtype=torch.float64) + 1) / n - 1
     for column in nodes.T:
         assert torch.allclose(column.sort().values, middles)
@@ -81,7 +81,7 @@ def test_a_power_of_two_of_nodes_is_the_midpoint_rule_in_every_coordinate(n):
 
 def test_without_a_node_there_is_nothing_to_average():
     with pytest.raises(ag.InputError, match="at least 1 node, but got 0"):
-        ag.Uniform([1.0]).nodes(0)
+        ag.Uniform([1.0]).quadrature_points(0)
 
 
 def test_bounds_are_set_and_read_in_real_units():
@@ -149,7 +149,7 @@ def test_a_rate_is_how_often_a_coordinate_is_moved_and_then_over_its_whole_range
 def test_a_rate_of_one_changes_no_bit_of_a_draw():
     u = torch.rand(1000, 2, generator=torch.Generator().manual_seed(0))
     uniform = ag.Uniform([0.3, 5.0])
-    assert torch.equal(uniform.quantile(u), uniform.bound * (2 * u - 1))
+    assert torch.equal(uniform.icdf(u), uniform.bound * (2 * u - 1))
 
 
 def test_rates_are_told_where_they_are_not_one_and_kept_with_the_rest():
@@ -216,7 +216,7 @@ def test_wrong_values_are_told_in_one_sentence(make, message):
 
 def test_branches_count_discrete_outcomes_out_and_draw_the_rest_once():
     product = Product([ag.Uniform([0.5]), ag.Bernoulli([0.2, 0.7])])
-    t, weight = product.branches(3)
+    t, weight = product.enumerate_discrete(3)
     t = t.reshape(4, 3, 3)
     assert torch.equal(t[..., 0], t[0, :, 0].expand(4, 3))  # the same draws in every branch
     outcomes = [tuple(branch[0, 1:].tolist()) for branch in t]
@@ -225,13 +225,13 @@ def test_branches_count_discrete_outcomes_out_and_draw_the_rest_once():
 
 
 def test_continuous_distributions_and_many_flips_have_no_branches():
-    assert ag.Uniform([0.5, 0.1]).branches(4)[1] is None
-    t, weight = ag.Bernoulli([0.5] * 3).branches(4)  # eight outcomes would cost too much
+    assert ag.Uniform([0.5, 0.1]).enumerate_discrete(4)[1] is None
+    t, weight = ag.Bernoulli([0.5] * 3).enumerate_discrete(4)  # eight outcomes would cost too much
     assert weight is None and t.shape == (4, 3)
 
 
 def test_two_discrete_parts_are_crossed():
-    t, weight = Product([ag.Bernoulli([0.25]), ag.Bernoulli([0.5])]).branches(2)
+    t, weight = Product([ag.Bernoulli([0.25]), ag.Bernoulli([0.5])]).enumerate_discrete(2)
     assert t.shape == (8, 2)
     assert weight.sum().item() == pytest.approx(1)
     assert t[::2].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]

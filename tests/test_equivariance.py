@@ -309,9 +309,9 @@ class TestActions:
                 nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Unflatten(1, (2, 4))),
             ),
             (lambda g: ag.Vectors(g), nn.Sequential(nn.Flatten(), nn.Linear(64, 2))),
-            (lambda g: ag.Still(g), nn.Sequential(nn.Flatten(), nn.Linear(64, 2))),
+            (lambda g: ag.Identity(g), nn.Sequential(nn.Flatten(), nn.Linear(64, 2))),
         ],
-        ids=["same", "VectorField", "Keypoints", "Boxes", "Vectors", "Still"],
+        ids=["same", "VectorField", "Keypoints", "Boxes", "Vectors", "Identity"],
     )
     @pytest.mark.parametrize("flips", [False, True])
     def test_a_model_with_an_action_survives_its_folder(self, tmp_path, action, net, flips):

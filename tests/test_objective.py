@@ -83,13 +83,13 @@ def test_a_flip_is_pushed_towards_one_half_from_both_sides():
 def test_the_objective_adds_up():
     a = augmentation(rotate=0.3)
     prediction, target = torch.randn(5, 3).log_softmax(1), torch.tensor([0, 1, 2, 0, 1])
-    terms = ag.Objective(F.nll_loss, a, weight=0.1)(prediction, target)
+    terms = ag.Objective(F.nll_loss, a, reg_weight=0.1)(prediction, target)
     assert terms.loss == F.nll_loss(prediction, target)
     assert terms.penalty.item() == pytest.approx(-0.1 * 0.09)
     assert terms.total == terms.loss + terms.penalty
     for weight in (-1, float("nan"), float("inf")):
         with pytest.raises(ag.InputError, match="at least 0"):
-            ag.Objective(F.nll_loss, a, weight=weight)
+            ag.Objective(F.nll_loss, a, reg_weight=weight)
 
 
 def test_a_certain_flip_keeps_a_finite_log_volume():

@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from augerino.models import mean_log_prob as mean_log_prob
     from augerino.models import mean_prob as mean_prob
     from augerino.objective import LogVolume as LogVolume
+    from augerino.objective import LossTerms as LossTerms
     from augerino.objective import NegativeEntropy as NegativeEntropy
     from augerino.objective import NegativeL2 as NegativeL2
     from augerino.objective import NegativeNorm as NegativeNorm
     from augerino.objective import Objective as Objective
-    from augerino.objective import Terms as Terms
     from augerino.saving.policy import Policy as Policy
     from augerino.saving.pretrained import from_pretrained as from_pretrained
     from augerino.saving.pretrained import save_pretrained as save_pretrained
     from augerino.training.loop import fit as fit
+    from augerino.training.loop import iter_epochs as iter_epochs
     from augerino.training.loop import param_groups as param_groups
-    from augerino.training.loop import train as train
     from augerino.training.state import Epoch as Epoch
     from augerino.training.state import History as History
     from augerino.training.tensorboard import tensorboard as tensorboard
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from augerino.transforms import Contrast as Contrast
     from augerino.transforms import Flip as Flip
     from augerino.transforms import Gain as Gain
+    from augerino.transforms import Identity as Identity
     from augerino.transforms import Keypoints as Keypoints
     from augerino.transforms import LabelMap as LabelMap
     from augerino.transforms import LieTransform as LieTransform
     from augerino.transforms import NoiseLevel as NoiseLevel
     from augerino.transforms import On as On
     from augerino.transforms import RotoTranslate2d as RotoTranslate2d
-    from augerino.transforms import Still as Still
     from augerino.transforms import TimeScale as TimeScale
     from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
@@ -121,11 +121,11 @@ _HOMES = {
         "NegativeL2",
         "NegativeNorm",
         "Objective",
-        "Terms",
+        "LossTerms",
     ),
     "saving.policy": ("Policy",),
     "saving.pretrained": ("from_pretrained", "save_pretrained"),
-    "training.loop": ("fit", "param_groups", "train"),
+    "training.loop": ("fit", "iter_epochs", "param_groups"),
     "training.state": ("Epoch", "History"),
     "training.tensorboard": ("tensorboard",),
     "transforms": (
@@ -142,7 +142,7 @@ _HOMES = {
         "NoiseLevel",
         "On",
         "RotoTranslate2d",
-        "Still",
+        "Identity",
         "TimeScale",
         "TimeShift",
         "Transform",

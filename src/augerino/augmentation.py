@@ -100,18 +100,20 @@ class Augmentation(nn.Module):
         with torch.autocast(self.distribution.spread.device.type, enabled=False):
             return Element(self.transform, self.distribution.rsample(n, generator))
 
-    def branches(self, n: int, generator: Generator | None = None) -> tuple[Element, Tensor | None]:
+    def enumerate_discrete(
+        self, n: int, generator: Generator | None = None
+    ) -> tuple[Element, Tensor | None]:
         """Draws one element per item and branch, discrete outcomes counted out, and the probability of each branch.
 
-        The element moves (m n) items, branch after branch; see `LearnedDistribution.branches`.
+        The element moves (m n) items, branch after branch; see `LearnedDistribution.enumerate_discrete`.
         """
         with torch.autocast(self.distribution.spread.device.type, enabled=False):
-            t, weight = self.distribution.branches(n, generator)
+            t, weight = self.distribution.enumerate_discrete(n, generator)
         return Element(self.transform, t), weight
 
-    def nodes(self, n: int) -> Element:
+    def quadrature_element(self, n: int) -> Element:
         """n elements that are always the same ones, spread evenly over the distribution as it is now."""
-        return Element(self.transform, self.distribution.nodes(n).detach())
+        return Element(self.transform, self.distribution.quadrature_points(n).detach())
 
     def forward(self, x: Any) -> Any:
         """Moves every item of a batch by an element of its own."""

@@ -16,7 +16,7 @@ from augerino import tree
 from augerino.augmentation import Augmentation, Element
 from augerino.errors import InputError
 from augerino.lie.eager import eager
-from augerino.transforms import Compose, Still, Transform
+from augerino.transforms import Compose, Identity, Transform
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,9 @@ class InvariantModel(nn.Module):
         copies = self.train_copies if self.training else self.test_copies
         n = tree.batch_size(x) * copies
         g, odds = (
-            self.augmentation.branches(n) if self.training else (self.augmentation.sample(n), None)
+            self.augmentation.enumerate_discrete(n)
+            if self.training
+            else (self.augmentation.sample(n), None)
         )
         return self._average(x, g, copies, odds)
 
@@ -273,7 +275,7 @@ class EquivariantModel(InvariantModel):
         if lacking is not None:
             raise InputError(
                 f"{lacking} has no inverse, which EquivariantModel needs to bring outputs back: write {lacking}.inverse(y, t), "
-                "pass an action in which outputs stand Still under it, or use InvariantModel."
+                "pass an action in which outputs stay as they are under it, or use InvariantModel."
             )
 
     def _outputs(self, x: Any) -> Tensor:
@@ -300,11 +302,11 @@ class EquivariantModel(InvariantModel):
             ) from error
         if seen is None:
             return back, None
-        sight = self.action.sight(y, g.t)
+        visibility = self.action.visibility(y, g.t)
         if (
-            sight is not None
+            visibility is not None
         ):  # a value at the rim is that of what was seen, not darkened by what was not
-            back = back / sight.clamp_min(1e-6)
+            back = back / visibility.clamp_min(1e-6)
         return back * seen, seen
 
     def _weighted_mean(self, total: Tensor, seen: Tensor, x: Any) -> Tensor:
@@ -339,7 +341,7 @@ class EquivariantModel(InvariantModel):
 def _moving(action: Transform) -> tuple[str, ...]:
     if isinstance(action, Compose):
         return tuple(name for part in action.parts for name in _moving(part))  # type: ignore[arg-type]
-    return () if isinstance(action, Still) else action.names
+    return () if isinstance(action, Identity) else action.names
 
 
 class FixedNodes(nn.Module):
@@ -365,7 +367,7 @@ class FixedNodes(nn.Module):
     def __init__(self, model: InvariantModel, nodes: int = 16) -> None:
         super().__init__()
         self.model = model
-        self.register_buffer("t", model.augmentation.nodes(nodes).t)
+        self.register_buffer("t", model.augmentation.quadrature_element(nodes).t)
         self.training = model.training
 
     def forward(self, x: Any) -> Tensor:

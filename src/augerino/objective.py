@@ -1,4 +1,4 @@
-"""The quantity that training minimises: loss + weight * R(theta)."""
+"""The quantity that training minimises: loss + reg_weight * R(theta)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from augerino.errors import InputError
 Regularizer = Callable[[Augmentation], Tensor]
 
 
-class Terms(NamedTuple):
+class LossTerms(NamedTuple):
     """The parts of an objective: `total = loss + penalty`, with the penalty already weighted."""
 
     loss: Tensor
@@ -29,7 +29,7 @@ class Objective:
         loss: from prediction and target to a scalar; `F.nll_loss` beside `mean_log_prob`, `F.mse_loss` beside `mean`.
         augmentation: whose theta is regularised.
         regularizer: R, `NegativeL2()` by default.
-        weight: lambda.
+        reg_weight: lambda, the weight of R.
     """
 
     def __init__(
@@ -37,19 +37,19 @@ class Objective:
         loss: Callable[[Any, Any], Tensor],
         augmentation: Augmentation,
         regularizer: Regularizer | None = None,
-        weight: float = 0.05,
+        reg_weight: float = 0.05,
     ) -> None:
-        if not 0 <= weight < float("inf"):
+        if not 0 <= reg_weight < float("inf"):
             raise InputError(
-                f"The weight of the penalty must be a number of at least 0, but got {weight}."
+                f"The weight of the penalty must be a number of at least 0, but got {reg_weight}."
             )
-        self.loss, self.augmentation, self.weight = loss, augmentation, weight
+        self.loss, self.augmentation, self.reg_weight = loss, augmentation, reg_weight
         self.regularizer = NegativeL2() if regularizer is None else regularizer
 
-    def __call__(self, prediction: Any, target: Any) -> Terms:
+    def __call__(self, prediction: Any, target: Any) -> LossTerms:
         loss = self.loss(prediction, target)
-        penalty = self.weight * self.regularizer(self.augmentation)
-        return Terms(loss, penalty, loss + penalty)
+        penalty = self.reg_weight * self.regularizer(self.augmentation)
+        return LossTerms(loss, penalty, loss + penalty)
 
 
 # R(theta): what makes wide augmentations cheap.

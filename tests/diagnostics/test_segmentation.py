@@ -1,4 +1,4 @@
-"""Label maps judged: what a confusion matrix counts, and the shares read off it."""
+"""Label maps judged: what a confusion matrix valid_mask, and the shares read off it."""
 
 import math
 

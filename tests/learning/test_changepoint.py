@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from augerino.learning.changepoint import onset
+from augerino.learning.changepoint import changepoint
 
 LEVELS = (torch.arange(16) + 0.5) / 16
 
@@ -12,14 +12,14 @@ LEVELS = (torch.arange(16) + 0.5) / 16
 def test_a_curve_of_the_form_is_found_through_noise(begins):
     g = torch.Generator().manual_seed(0)
     curve = 0.7 + 2 * (LEVELS - begins).clamp_min(0).square() + 0.002 * torch.randn(16, generator=g)
-    at, rise = onset(LEVELS, curve)
+    at, rise = changepoint(LEVELS, curve)
     assert at == pytest.approx(begins, abs=0.06)
     assert rise == pytest.approx(2 * (1 - begins) ** 2, rel=0.1)
 
 
 @pytest.mark.parametrize("curve", [torch.full((16,), 0.3), 1 - LEVELS], ids=["even", "falling"])
 def test_nothing_rises(curve):
-    at, rise = onset(LEVELS, curve)
+    at, rise = changepoint(LEVELS, curve)
     assert rise == pytest.approx(0, abs=1e-9)
     assert at == 1.0 or curve.std() == 0
 
@@ -43,5 +43,5 @@ def test_how_far_the_extent_of_ideal_predictions_is_read(spread, trained, read):
     )
     unsaid = (1 + other / own.clamp_min(1)).log()
     values = unsaid[torch.bucketize(item[:4000] + trained * LEVELS[:, None], edges) - 1].mean(dim=1)
-    at, _ = onset(LEVELS, values)
+    at, _ = changepoint(LEVELS, values)
     assert trained * (1 + at) / 2 == pytest.approx(read, abs=0.03)

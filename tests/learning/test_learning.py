@@ -250,7 +250,7 @@ def test_a_recipe_is_checked():
         {"seed": -1},
         {"epochs": 0},
         {"start": 0.0},
-        {"weight": -1.0},
+        {"reg_weight": -1.0},
         {"lr": float("inf")},
         {"lr": 10**400},
         {"precision": "fp8"},

@@ -50,7 +50,7 @@ def test_held_back_items_are_not_trained_on_before_the_bounds_are_settled_and_al
 
 def test_at_most_a_thousand_items_are_held_back():
     x, y = torch.zeros(20000, 1, 1, 1), torch.arange(20000) % 2
-    assert len(method_for(Batches(x, y, 20), y, held_back=0.2).tuner.y) == 1000
+    assert len(method_for(Batches(x, y, 20), y, holdout_fraction=0.2).tuner.y) == 1000
 
 
 def test_the_probe_settles_before_the_training_ends():

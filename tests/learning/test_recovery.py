@@ -38,7 +38,7 @@ def train(x, y, loss, average, outputs, start, epochs=25, weight=0.02):
     optimizer = torch.optim.Adam(ag.param_groups(model, augmentation_lr=0.02), lr=0.01)
     loader = ag.data.Batches(x, y, 100)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
-    objective = ag.Objective(loss, augmentation, weight=weight)
+    objective = ag.Objective(loss, augmentation, reg_weight=weight)
     history = ag.fit(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler)
     return augmentation.bounds()["rotate"], history
 

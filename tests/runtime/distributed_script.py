@@ -56,10 +56,10 @@ def gradients(maps):
     """One step of the loop on this process's share of seven items; the gradients, and what was recorded."""
     model = Fixed(maps)
     objective = ag.Objective(
-        masked_nll if maps else F.nll_loss, model.model.augmentation, weight=0.1
+        masked_nll if maps else F.nll_loss, model.model.augmentation, reg_weight=0.1
     )
     batches = Batches(*fixed_batch(maps), 7, shuffle=False, shared=True)
-    (record,) = ag.train(
+    (record,) = ag.iter_epochs(
         model, objective, batches, torch.optim.SGD(ag.param_groups(model), lr=0.0), epochs=1
     )
     return {name: p.grad for name, p in model.named_parameters()}, record.loss, record.total
@@ -68,7 +68,7 @@ def gradients(maps):
 def rested():
     """Two steps, theta with a gradient in the first alone; where they lead."""
     model = Fixed(maps=False)
-    objective = ag.Objective(F.nll_loss, model.model.augmentation, weight=0.1)
+    objective = ag.Objective(F.nll_loss, model.model.augmentation, reg_weight=0.1)
     batches = Batches(*fixed_batch(False, items=14), 7, shuffle=False, shared=True)
     ag.fit(
         model,

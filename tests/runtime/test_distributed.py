@@ -205,7 +205,7 @@ COMMAND = [
     "--no-baseline",
     "--width",
     "2",
-    "--copies",
+    "--test-copies",
     "1",
 ]
 

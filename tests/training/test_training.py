@@ -207,7 +207,7 @@ class TestDictBatches:
             ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.3] * 9)
         )
         model = ag.InvariantModel(SmallPointNet(1, width=4), augmentation, train_copies=2)
-        objective = ag.Objective(F.l1_loss, augmentation, weight=0.01)
+        objective = ag.Objective(F.l1_loss, augmentation, reg_weight=0.01)
         optimizer = torch.optim.Adam(ag.param_groups(model), lr=0.01)
         before = augmentation.bounds()
         history = ag.fit(
@@ -223,7 +223,7 @@ class TestDictBatches:
 class TestRecords:
     def test_one_record_an_epoch(self):
         model, objective, loader, optimizer, _ = training_script.build()
-        records = list(ag.train(model, objective, loader, optimizer, epochs=3))
+        records = list(ag.iter_epochs(model, objective, loader, optimizer, epochs=3))
         assert [record.epoch for record in records] == [1, 2, 3]
         assert records[-1].spread == model.augmentation.bounds()
         assert records[0].total == pytest.approx(records[0].loss + records[0].penalty)
@@ -234,7 +234,7 @@ class TestRecords:
     def test_a_caller_may_evaluate_between_epochs(self):
         model, objective, loader, optimizer, _ = training_script.build()
         modes = []
-        for _ in ag.train(
+        for _ in ag.iter_epochs(
             model,
             objective,
             loader,
@@ -273,7 +273,7 @@ class TestStopping:
             match=r"epoch 2, step 3: the loss became nan \(bounds: .*rotate 0\.\d+",
         ) as caught:
             list(
-                ag.train(
+                ag.iter_epochs(
                     model,
                     objective,
                     _WithGenerator(bad, good.generator),

@@ -123,8 +123,8 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
     recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too
     idle = {
-        "gradient": ("tolerance", "held_back"),
-        "probe": ("weight", "augmentation_lr", "warm_up"),
+        "gradient": ("tolerance", "holdout_fraction"),
+        "probe": ("reg_weight", "augmentation_lr", "warm_up"),
     }.get(recipe.method, ())
     for name in idle:
         if getattr(recipe, name) != getattr(Recipe, name):

@@ -35,7 +35,7 @@ from augerino.diagnostics import (
     score,
 )
 from augerino.diagnostics.examples import write_gallery
-from augerino.diagnostics.items import says_something
+from augerino.diagnostics.items import has_valid_target
 from augerino.learning.learn import Learned, draw_items
 from augerino.learning.recipe import Recipe
 from augerino.report.page import write_report
@@ -161,7 +161,7 @@ def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
         {"refit": outcome.refit.model} if outcome.refit is not None else {}
     )
     for title, model in models.items():
-        for count in dict.fromkeys((1, outcome.recipe.copies)):
+        for count in dict.fromkeys((1, outcome.recipe.test_copies)):
             model.test_copies = count
             judged[f"{title}, {count} {'copy' if count == 1 else 'copies'}"] = (
                 count,
@@ -206,7 +206,7 @@ def _examples(given: Given) -> tuple[Any, Tensor]:
         ]  # the first of every class, then the second, ...
         chosen.sort(key=lambda i: (rank[i], int(y[i])))
     elif given.task == "segmentation":
-        something = says_something(y).tolist()
+        something = has_valid_target(y).tolist()
         chosen.sort(key=lambda i: not something[i])
     items = torch.tensor(chosen[:EXAMPLES])
     return tree.map(lambda leaf: leaf[items], x), y[items]
@@ -376,11 +376,11 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
         return []
     found = []
     for i, learned in enumerate([outcome.learned, *outcome.others]):
-        learned.model.test_copies = outcome.recipe.copies
+        learned.model.test_copies = outcome.recipe.test_copies
         with torch.random.fork_rng():
             torch.manual_seed(outcome.recipe.seed + i)
             accuracy = score(
-                "", outcome.recipe.copies, judge_all(learned.model, _test_batches(outcome))
+                "", outcome.recipe.test_copies, judge_all(learned.model, _test_batches(outcome))
             ).accuracy
         found.append(
             {

@@ -90,18 +90,20 @@ def _probe(tolerance: float, recipe: Recipe) -> Run:
 
 
 def _squares(weight: float, recipe: Recipe) -> Run:
-    return by_recipe(recipe.but(method="gradient", weight=weight)).run
+    return by_recipe(recipe.but(method="gradient", reg_weight=weight)).run
 
 
 def _squares_informed(weight: float, recipe: Recipe) -> Run:
     return _from_informed_start(
-        recipe.but(method="gradient", weight=weight), lambda augmentation: NegativeL2()
+        recipe.but(method="gradient", reg_weight=weight), lambda augmentation: NegativeL2()
     )
 
 
 def _released(weight: float, recipe: Recipe) -> Run:
     """Bounds that learn as fast as the weights and from the first step on."""
-    recipe = recipe.but(method="gradient", weight=weight, augmentation_lr=recipe.lr, warm_up=0.0)
+    recipe = recipe.but(
+        method="gradient", reg_weight=weight, augmentation_lr=recipe.lr, warm_up=0.0
+    )
     return _from_informed_start(recipe, lambda augmentation: ReleasedPenalty(augmentation.names))
 
 
@@ -117,7 +119,7 @@ def _from_informed_start(recipe: Recipe, regularizer: Callable[[Augmentation], R
 
 def _log_volume(weight: float, recipe: Recipe) -> Run:
     def run(problem: Problem, seed: int) -> dict[str, float]:
-        chosen = recipe.but(method="gradient", weight=weight)
+        chosen = recipe.but(method="gradient", reg_weight=weight)
         return _learn(problem, seed, chosen, problem.augmentation(recipe.start), LogVolume())
 
     return run
@@ -140,12 +142,14 @@ CONTESTANTS = {
     "probe": Entry(
         "held-back items are asked (`method='probe'`)", _probe, "tolerance", Recipe.tolerance
     ),
-    "squares": Entry("the paper's −Σθ², equal start", _squares, "λ", Recipe.weight),
+    "squares": Entry("the paper's −Σθ², equal start", _squares, "λ", Recipe.reg_weight),
     "squares-informed": Entry(
-        "the paper's −Σθ², told which coordinates", _squares_informed, "λ", Recipe.weight
+        "the paper's −Σθ², told which coordinates", _squares_informed, "λ", Recipe.reg_weight
     ),
-    "released": Entry("the released recipe, told which coordinates", _released, "λ", Recipe.weight),
-    "log-volume": Entry("−Σ log θ, equal start", _log_volume, "λ", Recipe.weight),
+    "released": Entry(
+        "the released recipe, told which coordinates", _released, "λ", Recipe.reg_weight
+    ),
+    "log-volume": Entry("−Σ log θ, equal start", _log_volume, "λ", Recipe.reg_weight),
     "start": Entry("every coordinate stays where it starts", _at_the_start),
     "widest": Entry("every coordinate at its limit", _always(1.0)),
     "none": Entry("no augmentation", _always(0.0)),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from augerino import tree
 from augerino.diagnostics.evidence import Change, resample
-from augerino.diagnostics.items import Items, judge, says_something
+from augerino.diagnostics.items import Items, has_valid_target, judge
 from augerino.diagnostics.pixels import Pixels
 from augerino.errors import InputError
 from augerino.models import evaluation_mode
@@ -60,7 +60,7 @@ def judge_all(model: nn.Module, loader: Iterable[Any]) -> Judged:
     with evaluation_mode(model):
         for batch in loader:
             x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
-            prediction, known = model(x), says_something(y)
+            prediction, known = model(x), has_valid_target(y)
             prediction, y = prediction[known], y[known]
             if len(y) == 0:
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.items import counts
+from augerino.diagnostics.items import valid_mask
 from augerino.models import evaluation_mode
 
 
@@ -37,7 +37,7 @@ def evaluate(
                 and not y.is_floating_point()
                 and prediction.dim() == y.dim() + 1
             ):
-                counted = counts(y)
+                counted = valid_mask(y)
                 right += int(((prediction.argmax(dim=1) == y) & counted).sum())
                 classes, answers = True, answers + int(counted.sum())
     return Evaluation(total / max(items, 1), right / max(answers, 1) if classes else None, items)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from augerino import tree
 from augerino.augmentation import Element
-from augerino.diagnostics.items import Items, chance, judge, says_something
+from augerino.diagnostics.items import Items, chance, has_valid_target, judge
 from augerino.errors import InputError
 from augerino.models import InvariantModel, evaluation_mode
 
@@ -109,7 +109,7 @@ def gather(
         seed: of draws and resamples.
     """
     where = next(model.parameters()).device
-    asked = says_something(y)
+    asked = has_valid_target(y)
     if not asked.any():
         raise InputError(
             "Every pixel of the held-out masks is ignored, so they say nothing: give some that are labelled."

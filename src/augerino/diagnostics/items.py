@@ -25,7 +25,7 @@ def judge(prediction: Tensor, y: Tensor) -> Items:
     """
     if y.is_floating_point():
         return Items((prediction - y).square().flatten(1).mean(dim=1), None)
-    counted = counts(y)
+    counted = valid_mask(y)
     count = counted.flatten(1).sum(dim=1).clamp_min(1) if y.dim() > 1 else torch.ones_like(y)
     loss = F.nll_loss(
         prediction.float(), y, reduction="none", ignore_index=IGNORE if y.dim() > 1 else _NONE
@@ -34,16 +34,16 @@ def judge(prediction: Tensor, y: Tensor) -> Items:
     return Items(*(part.reshape(len(y), -1).sum(dim=1) / count for part in (loss, right)))
 
 
-def says_something(y: Tensor) -> Tensor:
+def has_valid_target(y: Tensor) -> Tensor:
     """Whether there is anything to judge an item by: not by a label map of ignored pixels alone.   returns (B,) bool"""
     return (
-        counts(y).flatten(1).any(dim=1)
+        valid_mask(y).flatten(1).any(dim=1)
         if not y.is_floating_point() and y.dim() > 1
         else y.new_ones(len(y)).bool()
     )
 
 
-def counts(y: Tensor) -> Tensor:
+def valid_mask(y: Tensor) -> Tensor:
     """Which labels count: of a map those that are not ignored; of single ones all, since 255 is a class there."""
     return y != IGNORE if y.dim() > 1 else torch.ones_like(y, dtype=torch.bool)
 
@@ -52,6 +52,6 @@ def chance(y: Tensor) -> float:
     """The mean loss of the best guess that does not look at the input: the entropy of labels, or the variance of values."""
     if y.is_floating_point():
         return float((y - y.mean(dim=0)).square().mean())
-    share = y[counts(y)].bincount().double()
+    share = y[valid_mask(y)].bincount().double()
     share = share[share > 0] / share.sum()
     return float(-(share * share.log()).sum())

@@ -79,8 +79,8 @@ def noise(draw: Callable[..., Tensor], n: int, like: Tensor, generator: Generato
 class LearnedDistribution(nn.Module):
     """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
 
-    Must write: `forward`, `quantile` (or `rsample`, where draws are not made of uniform ones), `spread`, `support`, `settings`.
-    May write:  `reach` and `describe`, where "±spread" would mislead; `branches`, where draws can be counted out; `rates`, where
+    Must write: `forward`, `icdf` (or `rsample`, where draws are not made of uniform ones), `spread`, `support`, `settings`.
+    May write:  `reach` and `describe`, where "±spread" would mislead; `enumerate_discrete`, where draws can be counted out; `rates`, where
                 draws leave coordinates alone.
     Derived: `rsample`, `entropy`, `size`.
     """
@@ -96,25 +96,25 @@ class LearnedDistribution(nn.Module):
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
         like = self.spread
-        return self.quantile(noise(torch.rand, n, like, generator))
+        return self.icdf(noise(torch.rand, n, like, generator))
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         """Takes points of the unit cube to coordinates, uniform ones to draws.   u: (n, k) in 0..1   returns (n, k)
 
         Evenly spread points become evenly spread draws: see `nodes`. Gradients reach the parameters.
         """
         raise TypeError(
-            f"Write {type(self).__name__}.quantile(u), from uniform (n, k) to coordinates (n, k)."
+            f"Write {type(self).__name__}.icdf(u), from uniform (n, k) to coordinates (n, k)."
         )
 
-    def nodes(self, n: int) -> Tensor:
+    def quadrature_points(self, n: int) -> Tensor:
         """n draws that are always the same ones and spread evenly, (n, k): Sobol points in the middle of their cells.
 
         In one coordinate a power of two of them is the midpoint rule; in several, each coordinate on its own is.
 
         Example:
             >>> from augerino import Uniform
-            >>> Uniform([0.4]).nodes(4).flatten().sort().values.detach()
+            >>> Uniform([0.4]).quadrature_points(4).flatten().sort().values.detach()
             tensor([-0.3000, -0.1000,  0.1000,  0.3000])
         """
         if n < 1:
@@ -124,9 +124,9 @@ class LearnedDistribution(nn.Module):
             2 ** max(n - 1, 0).bit_length()
         )  # the points fill a grid of so many cells in every coordinate
         u = torch.quasirandom.SobolEngine(like.shape[0]).draw(n, dtype=torch.float64) + 0.5 / cells
-        return self.quantile(u.to(like))
+        return self.icdf(u.to(like))
 
-    def branches(
+    def enumerate_discrete(
         self, n: int, generator: Generator | None = None
     ) -> "tuple[Tensor, Tensor | None]":
         """Draws n coordinate vectors, with every outcome of the discrete ones counted out instead of drawn.

@@ -20,7 +20,7 @@ class Bernoulli(LearnedDistribution):
     r"""Coordinates that are 0 or 1, with learned probabilities of 1.
 
     Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013),
-    which is a rough guide. `branches` counts the outcomes out instead, and its gradient is exact; models train on those.
+    which is a rough guide. `enumerate_discrete` counts the outcomes out instead, and its gradient is exact; models train on those.
     The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. The reach is p.
 
     Args:
@@ -57,11 +57,13 @@ class Bernoulli(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return D.Independent(D.Bernoulli(logits=self.raw_probability), 1)
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         p = self.probability
         return (u < p).to(p.dtype) + (p - p.detach())
 
-    def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
+    def enumerate_discrete(
+        self, n: int, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         p = self.probability
         if (
             p.shape[0] > MOST_COUNTED or not self.raw_probability.requires_grad

@@ -17,7 +17,7 @@ from augerino.distributions.base import (
     softplus,
     vector_of,
 )
-from augerino.distributions.spiked import SpikedUniform, quantile
+from augerino.distributions.spiked import SpikedUniform, icdf
 from augerino.errors import InputError
 
 
@@ -75,8 +75,8 @@ class Uniform(LearnedDistribution):
             return SpikedUniform(self.bound, self.rate)
         return D.Independent(D.Uniform(-self.bound, self.bound), 1)
 
-    def quantile(self, u: Tensor) -> Tensor:
-        return quantile(u, self.bound, self.rate)
+    def icdf(self, u: Tensor) -> Tensor:
+        return icdf(u, self.bound, self.rate)
 
     def entropy(self) -> Tensor:
         return SpikedUniform(self.bound, self.rate).entropy()
@@ -152,7 +152,7 @@ class Interval(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return D.Independent(D.Uniform(self.low, self.high), 1)
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         return self.low + (self.high - self.low) * u
 
     @property

@@ -92,7 +92,7 @@ class Gaussian(LearnedDistribution):
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         return self.loc + noise(torch.randn, n, self.loc, generator) @ self.scale_tril.T
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         return self.loc + torch.special.ndtri(u) @ self.scale_tril.T
 
     @property

@@ -43,7 +43,7 @@ class Haar(LearnedDistribution):
     def forward(self) -> D.Distribution:
         return RotationVectors(self._half_turn)
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         return rotation_vector(unit_quaternion(u))
 
     @property

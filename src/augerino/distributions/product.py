@@ -24,17 +24,19 @@ class Product(LearnedDistribution):
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         return torch.cat([part.rsample(n, generator) for part in self._parts], dim=-1)
 
-    def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
+    def enumerate_discrete(
+        self, n: int, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         t, weight = torch.empty(0), None
         for i, part in enumerate(self._parts):
-            new, odds = part.branches(n, generator)
+            new, odds = part.enumerate_discrete(n, generator)
             t, weight = (new, odds) if i == 0 else (_cross(t, new, n), _outer(weight, odds))
         return t, weight
 
-    def quantile(self, u: Tensor) -> Tensor:
+    def icdf(self, u: Tensor) -> Tensor:
         pieces = u.split([part.size for part in self._parts], dim=-1)
         return torch.cat(
-            [part.quantile(piece) for part, piece in zip(self._parts, pieces, strict=True)], dim=-1
+            [part.icdf(piece) for part, piece in zip(self._parts, pieces, strict=True)], dim=-1
         )
 
     @property

@@ -8,7 +8,7 @@ import torch.distributions as D
 from torch import Tensor
 
 
-def quantile(u: Tensor, bound: Tensor, rate: Tensor) -> Tensor:
+def icdf(u: Tensor, bound: Tensor, rate: Tensor) -> Tensor:
     """Takes uniform numbers to draws: the middle of the unit interval to zero, the rest on either side to the range."""
     side = 2 * u - 1
     return bound * side.sign() * ((side.abs() - (1 - rate)) / rate).clamp_min(0)
@@ -41,7 +41,7 @@ class SpikedUniform(D.Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(torch.Size(sample_shape))
-        return quantile(
+        return icdf(
             torch.rand(shape, dtype=self.bound.dtype, device=self.bound.device),
             self.bound,
             self.rate,

@@ -6,19 +6,19 @@ from torch import Tensor
 STEPS = 20  # onsets that are tried, a twentieth apart
 
 
-def onset(levels: Tensor, values: Tensor) -> tuple[float, float]:
-    """Fits a curve that is even up to its onset and rises from there as a parabola, by least squares.
+def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
+    """Fits a curve that is even up to its changepoint and rises from there as a parabola, by least squares.
 
     Args:
         levels: (n,) between 0 and 1.
         values: (n,) of the curve at those.
 
     Returns:
-        the onset, 1 if nothing rises; and how far the fitted curve rises from there to level 1.
+        the changepoint, 1 if nothing rises; and how far the fitted curve rises from there to level 1.
 
     Example:
         >>> levels = torch.linspace(0, 1, 21)
-        >>> at, rise = onset(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0) ** 2)
+        >>> at, rise = changepoint(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0) ** 2)
         >>> round(at, 2), round(rise, 2)
         (0.5, 1.0)
     """

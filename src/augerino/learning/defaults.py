@@ -30,9 +30,9 @@ from augerino.transforms import (
     Contrast,
     Flip,
     Gain,
+    Identity,
     NoiseLevel,
     On,
-    Still,
     TimeScale,
     TimeShift,
     Transform,
@@ -209,7 +209,7 @@ def _scale(x: Any) -> float:
 def output_action(transform: Transform) -> Transform:
     """How label maps answer to a transform of images: they follow it in space and take no notice of color."""
     parts: list[Any] = list(transform.parts) if isinstance(transform, Compose) else [transform]
-    acting = [Still(part) if isinstance(part, Brightness | Contrast) else part for part in parts]
+    acting = [Identity(part) if isinstance(part, Brightness | Contrast) else part for part in parts]
     return acting[0] if len(acting) == 1 else Compose(acting)
 
 
@@ -233,7 +233,7 @@ def default_model(
     loss, average = _LOSSES[task]
     options: dict[str, Any] = {
         "train_copies": recipe.train_copies,
-        "test_copies": recipe.copies,
+        "test_copies": recipe.test_copies,
         "average": average,
     }
     if task == "segmentation":

@@ -10,7 +10,7 @@ from augerino.diagnostics.items import chance, judge
 RESOLUTION = 0.003  # of a value's variance: errors below an eighteenth of its standard deviation hardly count
 
 
-class Yardstick:
+class InformationScore:
     """Measures what predictions leave unsaid about targets of one kind.
 
     Of classes that is the mean log-loss. Of values it is the log of their error in units of their spread, averaged over the
@@ -47,12 +47,12 @@ class Yardstick:
         )
         return rows.double().cpu()
 
-    def unsaid(self, mean: Tensor) -> float:
+    def residual(self, mean: Tensor) -> float:
         """What is left unsaid, in nats, where errors have this mean over items.   mean: () or (outputs,)"""
         if self._values:
             return float(0.5 * (RESOLUTION + mean / self._spread).log().mean())
         return float(mean)
 
-    def known(self, mean: Tensor) -> float:
+    def information(self, mean: Tensor) -> float:
         """What is said, in nats: how much better than the best guess; below 0 where it is worse."""
-        return self._guess - self.unsaid(mean)
+        return self._guess - self.residual(mean)

@@ -35,7 +35,7 @@ from augerino.models import evaluation_mode
 from augerino.objective import Objective, Regularizer
 from augerino.runtime import distributed
 from augerino.saving.policy import Policy
-from augerino.training.loop import choose_precision, train
+from augerino.training.loop import choose_precision, iter_epochs
 from augerino.training.state import Epoch, History
 
 
@@ -149,7 +149,7 @@ def learn(
         recipe: the settings; `Recipe()` by default.
         outputs: of a network that is built here; by default the classes are counted, or the values of a target.
         regularizer: R of the gradient's way; `NegativeL2()` by default.
-        checkpoint, resume: as in `train`.
+        checkpoint, resume: as in `iter_epochs`.
         on_epoch, on_step: called with each record, and with epoch, step and loss.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
 
@@ -173,7 +173,7 @@ def learn(
     with _seeded(recipe.seed):
         ready = _prepare(net, data, augmentation, recipe, outputs)
         model, method = ready.model, ready.method
-        objective = Objective(ready.loss, model.augmentation, regularizer, method.weight)
+        objective = Objective(ready.loss, model.augmentation, regularizer, method.reg_weight)
         options: dict[str, Any] = {
             "checkpoint": checkpoint,
             "resume": resume,
@@ -187,7 +187,7 @@ def learn(
             "workers": None,
         }  # where it runs may change
         history = History()
-        records = train(
+        records = iter_epochs(
             model,
             objective,
             method.loader if distributed.world() == 1 else Shares(method.loader),

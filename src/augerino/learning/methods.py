@@ -28,7 +28,7 @@ class Method:
     loader: Any
     optimizer: torch.optim.Optimizer
     scheduler: torch.optim.lr_scheduler.LRScheduler
-    weight: float
+    reg_weight: float
     tuner: Tuner | None
     asked: int  # held-back items that move the bounds; 0 where the gradient does
     unfinished: Callable[[], tuple[str, ...]]
@@ -86,7 +86,9 @@ def _count(loader: CheckedBatches, recipe: Recipe) -> tuple[int, int]:
         len(loader.batches.items) if isinstance(loader.batches, Batches) else len(loader.dataset)
     )
     least = max(FEWEST, distributed.world())  # something to ask in every process
-    return items, min(max(round(recipe.held_back * items), least), max(MOST_HELD_BACK, least))
+    return items, min(
+        max(round(recipe.holdout_fraction * items), least), max(MOST_HELD_BACK, least)
+    )
 
 
 def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: Recipe) -> Method:
@@ -102,7 +104,9 @@ def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: R
         far = HURRIED * recipe.augmentation_lr * steps / 2  # the mean of a cosine is a half
         return tuple(name for name, now in _raw(model).items() if abs(now - start[name]) > far)
 
-    return Method(loader, optimizer, scheduler, recipe.weight, None, 0, unfinished, lambda: None)
+    return Method(
+        loader, optimizer, scheduler, recipe.reg_weight, None, 0, unfinished, lambda: None
+    )
 
 
 def _raw(model: InvariantModel) -> dict[str, float]:
@@ -145,10 +149,12 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
     )
     scheduler = cosine_schedule(optimizer, steps)
     told = (lambda: probe.unfinished, lambda: probe.mastered)
-    return Method(Released(part, loader, probe), optimizer, scheduler, 0.0, probe, count, *told)
+    return Method(
+        HoldoutLoader(part, loader, probe), optimizer, scheduler, 0.0, probe, count, *told
+    )
 
 
-class Released:
+class HoldoutLoader:
     """Batches without the held-back items, and with them from the first pass on that begins with the bounds settled."""
 
     def __init__(self, part: CheckedBatches, whole: CheckedBatches, probe: Probe) -> None:

@@ -16,8 +16,8 @@ from augerino import tree
 from augerino.augmentation import REACHED, Element
 from augerino.distributions import Bernoulli, LearnedDistribution, Uniform, parts_of
 from augerino.errors import InputError
-from augerino.learning.changepoint import onset
-from augerino.learning.information import Yardstick
+from augerino.learning.changepoint import changepoint
+from augerino.learning.information import InformationScore
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
 
@@ -46,7 +46,7 @@ LEAST = 1e-4  # of its limit: a bound below this is nothing, and need not shrink
 
 
 class Probe:
-    """Moves the bounds of an augmentation between training steps; for `train(..., tuner=probe)`.
+    """Moves the bounds of an augmentation between training steps; for `iter_epochs(..., tuner=probe)`.
 
     In each round the held-back items are judged with every coordinate drawn from the middle of its range, and again with one
     of them drawn from its outermost shell instead, all else the same. A bound grows where the rise of their loss is below the
@@ -95,7 +95,7 @@ class Probe:
             y[own].to(where),
         )
         self.steps, self.tolerance, self.chunk = steps, tolerance, chunk
-        self._yardstick = Yardstick(y)
+        self._score = InformationScore(y)
         self._parts = list(_movable(model.augmentation.distribution))
         limits = model.augmentation.limits.cpu().double()
         discrete = torch.cat(
@@ -167,24 +167,22 @@ class Probe:
         )  # all judge the same network, batch norms included
         t = self._in_middle()
         with evaluation_mode(self.model):
-            known = self._yardstick.known(self._judge(torch.zeros_like(t)))
-            if known <= KNOWS * self._yardstick.most:
+            known = self._score.information(self._judge(torch.zeros_like(t)))
+            if known <= KNOWS * self._score.most:
                 return torch.full_like(
                     self._asked, -0.5 if share > PATIENT else 0.0
                 )  # too wide to learn, as far as can be told
-            middle = self._yardstick.unsaid(self._judge(t))
+            middle = self._score.residual(self._judge(t))
             shells = [
-                self._yardstick.unsaid(self._judge(self._in_shell(t, i))) for i in range(t.shape[1])
+                self._score.residual(self._judge(self._in_shell(t, i))) for i in range(t.shape[1])
             ]
-        trust = min(
-            1.0, 2 * known / self._yardstick.most
-        )  # in what it finds harmless; harm is harm
+        trust = min(1.0, 2 * known / self._score.most)  # in what it finds harmless; harm is harm
         allowed = self.tolerance * (
-            known + LENIENT * min(middle - self._yardstick.least, UNSURE * known)
+            known + LENIENT * min(middle - self._score.least, UNSURE * known)
         )
         rises = torch.tensor(shells, dtype=torch.float64) - middle
         costs = rises.maximum(-rises / BETTER) / allowed
-        mastered = known / self._yardstick.most
+        mastered = known / self._score.most
         costs *= sharing(costs) ** short_of_mastery(mastered)
         return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
 
@@ -198,26 +196,26 @@ class Probe:
         side = torch.randint_like(t[:, 0], 2) * 2 - 1
         found = self._asked.clone()
         with evaluation_mode(self.model):
-            known = self._yardstick.known(self._judge(torch.zeros_like(t)))
-            if known <= KNOWS * self._yardstick.most:
+            known = self._score.information(self._judge(torch.zeros_like(t)))
+            if known <= KNOWS * self._score.most:
                 self._moves.clear()  # nothing was found out
             else:
-                self._mastered = float(known / self._yardstick.most)
+                self._mastered = float(known / self._score.most)
             for i, (bound, limit) in enumerate(
                 zip(trained.tolist(), self._limits.tolist(), strict=True)
             ):
                 if (
                     self._discrete[i]
                     or self._asked[i] >= REACHED * limit
-                    or known <= KNOWS * self._yardstick.most
+                    or known <= KNOWS * self._score.most
                 ):
                     continue
                 values = []
                 for part in parts.tolist():
                     t_i = t.clone()
                     t_i[:, i] = side * bound * (part + (torch.rand_like(side) - 0.5) / LEVELS)
-                    values.append(self._yardstick.unsaid(self._judge(t_i)))
-                begins, rise = onset(parts, torch.tensor(values))
+                    values.append(self._score.residual(self._judge(t_i)))
+                begins, rise = changepoint(parts, torch.tensor(values))
                 found[i] = (
                     bound * (1 + begins) / 2 if rise > SEEN * self.tolerance * known else bound
                 )
@@ -254,7 +252,7 @@ class Probe:
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
             g = Element(self.model.augmentation.transform, t[rows])
             prediction = self.model.average_over(tree.map(lambda leaf: leaf[rows], self.x), g)  # noqa: B023
-            parts.append(self._yardstick.errors(prediction, self.y[rows]))
+            parts.append(self._score.errors(prediction, self.y[rows]))
         return distributed.mean(torch.cat(parts))
 
     def _bounds(self) -> Tensor:

@@ -14,13 +14,13 @@ FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not give
 _COUNTS = {
     "batch_size": 2**24,
     "train_copies": 10_000,
-    "copies": 100_000,
+    "test_copies": 100_000,
     "width": 2**16,
     "theta_every": 10**6,
 }
 _RATES = ("start", "lr", "augmentation_lr")
-_WEIGHTS = ("weight", "weight_decay")
-_SHARES = {"tolerance": 1.0, "held_back": 0.5}  # below these
+_WEIGHTS = ("reg_weight", "weight_decay")
+_SHARES = {"tolerance": 1.0, "holdout_fraction": 0.5}  # below these
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class Recipe:
     """how bounds move: by asking held-back items (probe) or by the paper's objective (gradient); auto probes where it can"""
     tolerance: float = 0.03
     """probe: the rise of the held-back loss that ends an extent, as a share of what the network knows"""
-    held_back: float = 0.15
+    holdout_fraction: float = 0.15
     """probe: share of the training items, 1000 at most, that the weights do not see before the bounds are settled"""
-    weight: float = 0.05
+    reg_weight: float = 0.05
     """gradient: lambda, how much wide bounds are worth"""
     epochs: int | None = None
     """passes over the training data; by default 40, more for small data and fewer for large"""
@@ -57,7 +57,7 @@ class Recipe:
     """weight decay on the network; the bounds never have any"""
     train_copies: int = 1
     """augmented copies per input in training"""
-    copies: int = 4
+    test_copies: int = 4
     """augmented copies per input in evaluation"""
     width: int = 8
     """channels of the first layer of the built-in network"""

@@ -30,7 +30,7 @@ KINDS: dict[str, type[nn.Module]] = {
             transforms.On,
             transforms.Compose,
         ),
-        *(transforms.RotoTranslate2d, transforms.Still, transforms.Keypoints, transforms.Boxes),
+        *(transforms.RotoTranslate2d, transforms.Identity, transforms.Keypoints, transforms.Boxes),
         *(transforms.Vectors, transforms.VectorField, transforms.LabelMap),
         *(
             transforms.TimeShift,

@@ -1,5 +1,5 @@
 """The training loop, its state, and checkpoints that resume to the same bits."""
 
-from augerino.training.loop import cosine_schedule, fit, param_groups, train
+from augerino.training.loop import cosine_schedule, fit, iter_epochs, param_groups
 
-__all__ = ["cosine_schedule", "fit", "param_groups", "train"]
+__all__ = ["cosine_schedule", "fit", "iter_epochs", "param_groups"]

@@ -16,9 +16,9 @@ from augerino.augmentation import Augmentation
 from augerino.data.arrays import IGNORE
 from augerino.distributions import LearnedDistribution
 from augerino.errors import InputError, NonFiniteLoss
-from augerino.objective import Objective, Terms
+from augerino.objective import LossTerms, Objective
 from augerino.runtime import bf16, distributed
-from augerino.training.state import Epoch, History, Progress, Tuner, non_finite
+from augerino.training.state import Epoch, History, TrainingState, Tuner, non_finite
 
 Precision = Literal["auto", "float32", "bf16"]
 
@@ -109,7 +109,7 @@ def choose_precision(precision: Precision, device: torch.device) -> Literal["flo
     return "bf16" if device.type == "cpu" and bf16.pays() else "float32"
 
 
-def train(
+def iter_epochs(
     model: nn.Module,
     objective: Objective,
     loader: Iterable[Any],
@@ -191,7 +191,7 @@ def train(
     ):  # where convolutions take a quarter less time so
         model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
-    state = Progress(model, optimizer, scheduler, loader, settings, tuner)
+    state = TrainingState(model, optimizer, scheduler, loader, settings, tuner)
     highest = _highest(objective.augmentation)
     if resume and path is not None:
         state.load(path)
@@ -252,7 +252,7 @@ def fit(
     **options: Any,
 ) -> History:
     """Runs `train` to its end and returns its records."""
-    return History(list(train(model, objective, loader, optimizer, **options)))
+    return History(list(iter_epochs(model, objective, loader, optimizer, **options)))
 
 
 @contextmanager
@@ -292,7 +292,7 @@ def _check_bounds(augmentation: Augmentation, highest: dict[str, float], epoch: 
             )
 
 
-def _join(terms: Terms, y: Any) -> tuple[Tensor, int, float]:
+def _join(terms: LossTerms, y: Any) -> tuple[Tensor, int, float]:
     """What this process minimises, and the number of items and the loss of the batch that all processes have together.
 
     Gradients become the mean over processes. So that this is the gradient of the mean over the joined batch, each share counts

@@ -58,7 +58,7 @@ class Tuner(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-class Progress:
+class TrainingState:
     """Everything that a checkpoint holds: enough to go on, bit for bit, from any step."""
 
     def __init__(

@@ -4,7 +4,7 @@ from augerino.coordinate import Unit
 from augerino.transforms.actions import Action, Boxes, Keypoints, LabelMap, VectorField, Vectors
 from augerino.transforms.affine2d import Affine2d
 from augerino.transforms.affine3d import Affine3d
-from augerino.transforms.base import Compose, LieTransform, On, Still, Transform
+from augerino.transforms.base import Compose, Identity, LieTransform, On, Transform
 from augerino.transforms.color import Brightness, Contrast
 from augerino.transforms.discrete import Flip
 from augerino.transforms.functional import resample, warp
@@ -27,7 +27,7 @@ __all__ = [
     "NoiseLevel",
     "On",
     "RotoTranslate2d",
-    "Still",
+    "Identity",
     "TimeScale",
     "TimeShift",
     "Transform",

@@ -62,7 +62,7 @@ class Affine2d(LieTransform):
             chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32)
         )
         self.padding: Padding = padding
-        self.fades = padding == "zeros"
+        self.mixes_with_padding = padding == "zeros"
         self.limits = tuple(_LIMITS[name] for name in chosen)
         self.units = tuple(_UNITS[name] for name in chosen)
 

@@ -22,7 +22,7 @@ class Transform(nn.Module):
 
     Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
     May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
-    `units`, how each coordinate reads to a person; `coverage(y, t)`, what survives there and back, and `fades`;
+    `units`, how each coordinate reads to a person; `coverage(y, t)`, what survives there and back, and `mixes_with_padding`;
     `point_map(t, size)`, how it moves the points of an image, for the actions on keypoints, boxes and the like, and `canvas`;
     `settings()`, the constructor's arguments, so that a `Policy` can hold it.
     """
@@ -30,7 +30,7 @@ class Transform(nn.Module):
     names: tuple[str, ...]
     limits: tuple[float, ...] | None = None
     units: tuple[Unit, ...] | None = None
-    fades: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
+    mixes_with_padding: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
     in_pixels: bool = False  # whether lengths are pixels, so that a coarser map would move too far
     discrete: bool = False  # whether coordinates are 0 or 1
     smooth: bool = True  # whether the gradient along t is what finite differences say
@@ -56,9 +56,9 @@ class Transform(nn.Module):
         """How much of each place survives g and then g^-1, in 0..1, (B, 1, ...); None means all of everything."""
         return None
 
-    def sight(self, y: Tensor, t: Tensor) -> Tensor | None:
+    def visibility(self, y: Tensor, t: Tensor) -> Tensor | None:
         """How much of each value of g^-1 y is y's and not the 0 outside, g^-1 1, (B, 1, ...); None means all of it."""
-        return self.inverse(torch.ones_like(y[:, :1]), t) if self.fades else None
+        return self.inverse(torch.ones_like(y[:, :1]), t) if self.mixes_with_padding else None
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         """The maps of points, in pixels from the centre of an image, y pointing down.   t: (B, k)   returns (B, 3, 3)"""
@@ -233,12 +233,12 @@ class On(Transform):
         return {"key": self.key, "transform": self.transform, "where": self.where}
 
 
-class Still(Transform):
+class Identity(Transform):
     """Does nothing, under the coordinates of another transform: how outputs answer to a change that they do not follow.
 
     Example:
         >>> from augerino import Brightness
-        >>> Still(Brightness())(torch.ones(1, 2), torch.tensor([[0.5]]))
+        >>> Identity(Brightness())(torch.ones(1, 2), torch.tensor([[0.5]]))
         tensor([[1., 1.]])
     """
 
@@ -276,7 +276,7 @@ class Compose(Transform):
         self.units = tuple(
             u for part in transforms for u in part.units or (PLAIN,) * len(part.names)
         )
-        self.fades = any(part.fades for part in transforms)
+        self.mixes_with_padding = any(part.mixes_with_padding for part in transforms)
         self.smooth = all(part.smooth for part in transforms)
         self.in_pixels = any(part.in_pixels for part in transforms)
         self.limits = tuple(

@@ -44,7 +44,7 @@ class RotoTranslate2d(Transform):
 
     names = ("rotate", "translate_x", "translate_y")
     units = (RADIAN, PIXEL, PIXEL)
-    fades = True
+    mixes_with_padding = True
     in_pixels = True
 
     def __init__(self, padding: float = 0.0, limit: float | None = None) -> None:

@@ -29,7 +29,7 @@ class _InTime(Transform):
                 f"{type(self).__name__} knows the paddings {known}, but got '{padding}'."
             )
         self.padding: SignalPadding = padding
-        self.fades = padding == "zeros"
+        self.mixes_with_padding = padding == "zeros"
 
     def offset(self, t: Tensor, samples: int) -> Tensor:
         raise TypeError(f"Write {type(self).__name__}.offset(t, samples), in samples.")

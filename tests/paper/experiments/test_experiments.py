@@ -401,7 +401,7 @@ def test_a_profile_is_the_loss_and_its_exact_slope():
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 3)).double()
     augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.3, 0.1])).double()
     model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
-    objective = ag.Objective(torch.nn.functional.nll_loss, augmentation, weight=0.1)
+    objective = ag.Objective(torch.nn.functional.nll_loss, augmentation, reg_weight=0.1)
     x, y = torch.rand(6, 1, 8, 8, dtype=torch.float64), torch.arange(6) % 3
     at = torch.tensor([0.5 - 1e-5, 0.5, 0.5 + 1e-5], dtype=torch.float64)
     found = ag.paper.diagnostics.profile(model, objective, x, y, "rotate", at)

@@ -56,7 +56,7 @@ def haar_deviation(
             f"Rotations in space are compared by {', '.join(ROTATIONS)}, but there is no coordinate '{missing[0]}'."
         )
     t = (
-        augmentation.nodes(draws)
+        augmentation.quadrature_element(draws)
         .t.double()
         .cpu()[:, [augmentation.names.index(name) for name in ROTATIONS]]
     )

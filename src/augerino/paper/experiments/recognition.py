@@ -86,8 +86,8 @@ def train_row(
     recipe = ag.Recipe(
         method=row.method,
         tolerance=settings.tolerance if row.tolerance is None else row.tolerance,
-        held_back=min(ag.Recipe.held_back, settings.asked / len(y)),
-        weight=row.weight,
+        holdout_fraction=min(ag.Recipe.holdout_fraction, settings.asked / len(y)),
+        reg_weight=row.weight,
         epochs=settings.passes(len(y)),
         batch_size=settings.batch_size,
         lr=settings.lr,

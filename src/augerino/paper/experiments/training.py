@@ -113,7 +113,7 @@ def train_row(
         way = choose_method(model, CheckedBatches(loader), epochs, recipe)
         loader, optimizer, scheduler, tuner = way.loader, way.optimizer, way.scheduler, way.tuner
     history = ag.History()
-    records = ag.train(
+    records = ag.iter_epochs(
         model,
         objective,
         loader,

@@ -40,7 +40,7 @@ def trial(settings: Why, row: Row, seed: int, data: str | None) -> Trial:
     """Trains, then moves the bound of the trained model."""
     train = sprites(settings.train, seed=2 * seed)
     model, _ = train_row(settings, row, seed, train.x, train.y, outputs=4, coordinates=("rotate",))
-    objective = ag.Objective(F.nll_loss, model.augmentation, weight=settings.weight)
+    objective = ag.Objective(F.nll_loss, model.augmentation, reg_weight=settings.weight)
     bounds = model.augmentation.bounds()
     at = torch.linspace(0.02, math.pi / 2, settings.points)
     found = ag.paper.diagnostics.profile(

@@ -52,7 +52,7 @@ class VectorField(_Dense):
         tensor([0., 1.])
     """
 
-    fades = True
+    mixes_with_padding = True
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self._check(x, t)
@@ -69,7 +69,7 @@ class VectorField(_Dense):
         height, width = self.transform.window(_size(y))
         return self._back(self._there(torch.ones_like(y[:, :1, :height, :width]), t), t)
 
-    def sight(self, y: Tensor, t: Tensor) -> Tensor:
+    def visibility(self, y: Tensor, t: Tensor) -> Tensor:
         return self._back(torch.ones_like(y[:, :1]), t)
 
     def _check(self, x: Tensor, t: Tensor) -> None:
