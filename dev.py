@@ -22,7 +22,9 @@ BIN = "Scripts" if os.name == "nt" else "bin"
 
 def run(*words: str | Path, cwd: Path = HERE, **variables: str) -> None:
     """Runs a command and stops with its exit code where it fails."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | variables
+    environment = {
+        key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
+    } | variables
     done = subprocess.run([str(word) for word in words], cwd=cwd, env=environment, check=False)
     if done.returncode:
         sys.exit(done.returncode)
@@ -34,7 +36,13 @@ def make_environment(folder: Path, *what: str) -> Path:
     if not python.exists():
         venv.create(folder, with_pip=True)
     # Not compiling what may never be imported is most of the set-up time.
-    options = ("--quiet", "--disable-pip-version-check", "--no-compile", "-c", str(HERE / "constraints.txt"))
+    options = (
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-compile",
+        "-c",
+        str(HERE / "constraints.txt"),
+    )
     run(python, "-m", "pip", "install", *options, *what)
     return python
 
@@ -62,7 +70,17 @@ def test(*options: str) -> None:
     run(python, "-m", "ruff", "check", ".")
     run(python, "-m", "ruff", "format", "--check", ".")
     run(python, "-m", "mypy")
-    run(python, "-m", "pytest", "-m", "not slow", "-n", str(os.cpu_count() or 1), *options, OMP_NUM_THREADS="1")
+    run(
+        python,
+        "-m",
+        "pytest",
+        "-m",
+        "not slow",
+        "-n",
+        str(os.cpu_count() or 1),
+        *options,
+        OMP_NUM_THREADS="1",
+    )
 
 
 def slow(*options: str) -> None:
@@ -73,7 +91,17 @@ def slow(*options: str) -> None:
 def extras(*options: str) -> None:
     """Run the tests that need other libraries (kornia, torchvision, lightning, ...), in an environment of their own."""
     python = set_up(EXTRAS, "-e", ".[dev,all]")
-    run(python, "-m", "pytest", "-m", "extras and not slow", "-n", str(os.cpu_count() or 1), *options, OMP_NUM_THREADS="1")
+    run(
+        python,
+        "-m",
+        "pytest",
+        "-m",
+        "extras and not slow",
+        "-n",
+        str(os.cpu_count() or 1),
+        *options,
+        OMP_NUM_THREADS="1",
+    )
 
 
 def coverage(*options: str) -> None:
@@ -91,7 +119,18 @@ def wheel() -> None:
         make_environment(folder / "venv", str(built))
         command = folder / "venv" / BIN / "augerino"
         run(command, "--version", cwd=folder)
-        run(command, "learn", "sprites", "--epochs", "2", "--coordinates", "rotate", "--out", "run", cwd=folder)
+        run(
+            command,
+            "learn",
+            "sprites",
+            "--epochs",
+            "2",
+            "--coordinates",
+            "rotate",
+            "--out",
+            "run",
+            cwd=folder,
+        )
         if not (folder / "run" / "result.json").exists():
             sys.exit("The installed command left no result.json.")
 
@@ -112,7 +151,10 @@ def clean() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-COMMANDS = {command.__name__: command for command in (demo, test, slow, extras, coverage, wheel, docs, clean)}
+COMMANDS = {
+    command.__name__: command
+    for command in (demo, test, slow, extras, coverage, wheel, docs, clean)
+}
 
 
 def main() -> None:

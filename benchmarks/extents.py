@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 
 from augerino import plots
-from augerino.experiments.recovery import Recovery
-from augerino.recovery import Problem, embedded
-from augerino.recovery.contestants import by_recipe
+from augerino.benchmark import Problem, embedded
+from augerino.benchmark.contestants import by_recipe
+from augerino.benchmark.experiment import Recovery
 from augerino.transforms import Affine2d
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "results" / "extents"
@@ -45,7 +45,9 @@ def cases(seeds: int) -> dict[str, Callable[[Recovery], dict[str, float]]]:
 
     def add(name: str, problem: Problem, start: float, method: str, seed: int) -> None:
         def run(settings: Recovery) -> dict[str, float]:
-            return by_recipe(settings.recipe(problem).but(method=method, start=start)).run(problem, seed)
+            return by_recipe(settings.recipe(problem).but(method=method, start=start)).run(
+                problem, seed
+            )
 
         found[name] = run
 
@@ -67,15 +69,36 @@ def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None
         for method, label in METHODS.items():
             for ax, coordinate in zip(axes[:2], ("rotate", "scale"), strict=True):
                 for seed in range(seeds):
-                    values = [learned[f"start {start:g}, {method}, seed {seed}"][coordinate] for start in STARTS]
-                    ax.plot(STARTS, values, "o-", ms=4, lw=1.2, color=colors[method], label=label if seed == 0 else None)
+                    values = [
+                        learned[f"start {start:g}, {method}, seed {seed}"][coordinate]
+                        for start in STARTS
+                    ]
+                    ax.plot(
+                        STARTS,
+                        values,
+                        "o-",
+                        ms=4,
+                        lw=1.2,
+                        color=colors[method],
+                        label=label if seed == 0 else None,
+                    )
             for seed in range(seeds):
-                values = [learned[f"{company}, {method}, seed {seed}"]["rotate"] for company in COMPANIES]
-                axes[2].plot(range(len(COMPANIES)), values, "o-", ms=4, lw=1.2, color=colors[method])
+                values = [
+                    learned[f"{company}, {method}, seed {seed}"]["rotate"] for company in COMPANIES
+                ]
+                axes[2].plot(
+                    range(len(COMPANIES)), values, "o-", ms=4, lw=1.2, color=colors[method]
+                )
         axes[0].axhline(find(STARTED).true["rotate"], color=plots.TRUE, lw=2, label="true")
         axes[2].axhline(find(ACCOMPANIED).true["rotate"], color=plots.TRUE, lw=2)
         for ax, title in zip(
-            axes, ("rotation, from several starts", "scale, which nothing limits", "rotation, in company"), strict=True
+            axes,
+            (
+                "rotation, from several starts",
+                "scale, which nothing limits",
+                "rotation, in company",
+            ),
+            strict=True,
         ):
             ax.set_title(title)
             ax.set_ylabel("learned bound")
@@ -92,7 +115,9 @@ def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None
 
 def main() -> None:
     """Runs what is not there yet, writes and draws."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=Recovery.steps, help="of each training")
@@ -106,7 +131,9 @@ def main() -> None:
     kept = json.loads(file.read_text()) if file.exists() else {"command": command, "learned": {}}
     for name, run in cases(options.seeds).items():
         if name not in kept["learned"]:
-            kept["learned"][name] = {key: round(value, 4) for key, value in run(Recovery(steps=options.steps)).items()}
+            kept["learned"][name] = {
+                key: round(value, 4) for key, value in run(Recovery(steps=options.steps)).items()
+            }
             file.write_text(json.dumps(kept, indent=1) + "\n")
             print(name, kept["learned"][name], flush=True)
     draw(options.out, kept["learned"], options.seeds)

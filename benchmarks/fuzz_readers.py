@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from augerino.data import open_source, streams
+from augerino.data import open_source
+from augerino.data.readers import streams
 from augerino.errors import InputError, NonFiniteLoss
 from benchmarks import fuzz_state, memory
 
@@ -36,7 +37,9 @@ class Victim(NamedTuple):
 
     path: Path
     file: Path
-    repair: str | None = None  # checksums that are made right again, so that the damage gets past them
+    repair: str | None = (
+        None  # checksums that are made right again, so that the damage gets past them
+    )
     read: Callable[[Path], None] | None = None  # if not as a dataset
     harm: Callable[[bytes, np.random.Generator], bytes] | None = None  # if not as bytes
 
@@ -45,7 +48,9 @@ def make_good(root: Path) -> dict[str, Victim]:
     """One small dataset of each kind."""
     random = np.random.default_rng(0)
     victims = {}
-    pictures = [Image.fromarray(random.integers(0, 256, (16, 16, 3), dtype=np.uint8)) for _ in range(6)]
+    pictures = [
+        Image.fromarray(random.integers(0, 256, (16, 16, 3), dtype=np.uint8)) for _ in range(6)
+    ]
     options = {
         "tif": {"compression": "tiff_lzw"},
         "gif": {},
@@ -71,7 +76,10 @@ def make_good(root: Path) -> dict[str, Victim]:
     victims["png of 16 bits"] = Victim(fine, fine / "a" / "0.png", "png")
     pairs = root / "pairs"
     for i, picture in enumerate(pictures):
-        for what, image in (("images", picture), ("masks", Image.fromarray(random.integers(0, 3, (16, 16), dtype=np.uint8)))):
+        for what, image in (
+            ("images", picture),
+            ("masks", Image.fromarray(random.integers(0, 3, (16, 16), dtype=np.uint8))),
+        ):
             (pairs / what).mkdir(parents=True, exist_ok=True)
             image.save(pairs / what / f"{i}.png")
     (pairs / "classes.txt").write_text("sky\nroad\ncar\n")
@@ -82,14 +90,19 @@ def make_good(root: Path) -> dict[str, Victim]:
     for i, picture in enumerate(pictures):
         picture.save(listed / f"{i}.png")
     (listed / "labels.csv").write_text(
-        "file,label,split\n" + "".join(f"{i}.png,{i % 2},{'train' if i < 4 else 'test'}\n" for i in range(6))
+        "file,label,split\n"
+        + "".join(f"{i}.png,{i % 2},{'train' if i < 4 else 'test'}\n" for i in range(6))
     )
     victims["csv"] = Victim(listed, listed / "labels.csv")
     x, y = random.integers(0, 256, (8, 6, 6, 3), dtype=np.uint8), np.arange(8) % 2
     np.savez_compressed(root / "a.npz", x=x, y=y, class_names=["cat", "dog"])
     victims["npz"] = Victim(root / "a.npz", root / "a.npz")
     victims["npz, repaired"] = Victim(root / "a.npz", root / "a.npz", "npz")
-    clouds = {"positions": random.normal(size=(8, 5, 3)), "num_atoms": np.arange(8) % 5 + 1, "gap": random.normal(size=8)}
+    clouds = {
+        "positions": random.normal(size=(8, 5, 3)),
+        "num_atoms": np.arange(8) % 5 + 1,
+        "gap": random.normal(size=8),
+    }
     np.savez(root / "clouds.npz", **clouds, split=np.array([0, 0, 0, 0, 1, 1, 2, 2]))
     victims["npz of clouds"] = Victim(root / "clouds.npz", root / "clouds.npz", "npz")
     (root / "pair").mkdir()
@@ -99,7 +112,9 @@ def make_good(root: Path) -> dict[str, Victim]:
     victims["npy of targets"] = Victim(root / "pair", root / "pair" / "y.npy")
     for name, state in fuzz_state.make_good(root / "state").items():
         victims[name] = Victim(state.path, state.file, read=state.read)
-        victims[f"{name}, by values"] = Victim(state.path, state.file, read=state.read, harm=state.harm)
+        victims[f"{name}, by values"] = Victim(
+            state.path, state.file, read=state.read, harm=state.harm
+        )
     return victims
 
 
@@ -124,7 +139,9 @@ def damage(data: bytes, random: np.random.Generator) -> bytes:
             case 1:
                 changed[at] ^= 1 << int(random.integers(0, 8))
             case 2:
-                changed[at : at + length] = random.integers(0, 256, length, dtype=np.uint8).tobytes()
+                changed[at : at + length] = random.integers(
+                    0, 256, length, dtype=np.uint8
+                ).tobytes()
             case 3:
                 changed[at : at + length] = bytes([int(random.choice([0, 127, 128, 255]))]) * length
             case 4:
@@ -141,7 +158,9 @@ def damage_within(data: bytes, repair: str | None, random: np.random.Generator) 
         with zipfile.ZipFile(io.BytesIO(data)) as good, zipfile.ZipFile(out, "w") as bad:
             victim = random.choice(good.namelist())
             for name in good.namelist():
-                bad.writestr(name, damage(good.read(name), random) if name == victim else good.read(name))
+                bad.writestr(
+                    name, damage(good.read(name), random) if name == victim else good.read(name)
+                )
         return out.getvalue()
     changed = damage(data, random)
     return _mend_png(changed) if repair == "png" else changed
@@ -174,12 +193,18 @@ def try_case(victim: Victim, seed: int) -> str:
     random = np.random.default_rng(seed)
     good, memory = victim.file.read_bytes(), streams.MEMORY
     try:
-        victim.file.write_bytes(victim.harm(good, random) if victim.harm else damage_within(good, victim.repair, random))
+        victim.file.write_bytes(
+            victim.harm(good, random) if victim.harm else damage_within(good, victim.repair, random)
+        )
         if victim.read is not None:
             victim.read(victim.path)
             return "read"
         streams.MEMORY = 0 if random.random() < 0.5 else memory
-        read_all(victim.path, skip_bad=bool(random.random() < 0.3), size=8 if random.random() < 0.3 else None)
+        read_all(
+            victim.path,
+            skip_bad=bool(random.random() < 0.3),
+            size=8 if random.random() < 0.3 else None,
+        )
         return "read"
     except (InputError, NonFiniteLoss) as error:
         text = str(error)
@@ -193,7 +218,9 @@ def try_case(victim: Victim, seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--cases", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=0, help="of the first case; each has the next")
     parser.add_argument("--seconds", type=int, default=20, help="a case that takes longer hangs")
@@ -229,7 +256,9 @@ def main() -> None:
     rise = round(memory.peak() - before)
     for name in names:
         said = ", ".join(
-            f"{counts[name, outcome]} {outcome}" for outcome in ("read", "refused", "FAILED") if counts[name, outcome]
+            f"{counts[name, outcome]} {outcome}"
+            for outcome in ("read", "refused", "FAILED")
+            if counts[name, outcome]
         )
         print(f"{name:24} {said}")
     failed = sum(count for (_, outcome), count in counts.items() if outcome == "FAILED")
@@ -238,8 +267,17 @@ def main() -> None:
         f"slowest {slowest[0]:.2f} s: {slowest[1]}; memory rose by {rise} MB"
     )
     if arguments.out is not None:
-        kinds = {name: {outcome: counts[name, outcome] for outcome in ("read", "refused", "FAILED")} for name in names}
-        summary = {"cases": arguments.cases, "seed": arguments.seed, "failed": failed, "memory_rise_mb": rise, "kinds": kinds}
+        kinds = {
+            name: {outcome: counts[name, outcome] for outcome in ("read", "refused", "FAILED")}
+            for name in names
+        }
+        summary = {
+            "cases": arguments.cases,
+            "seed": arguments.seed,
+            "failed": failed,
+            "memory_rise_mb": rise,
+            "kinds": kinds,
+        }
         arguments.out.write_text(json.dumps(summary, indent=2) + "\n")
     sys.exit(1 if failed or rise > MOST_MEMORY else 0)
 

@@ -11,12 +11,12 @@ import torch
 import torch.nn.functional as F
 
 import augerino as ag
-from augerino.commands import experiment, learn
-from augerino.commands.options import LearnOptions
+from augerino.app import experiment, learn
+from augerino.app.options import LearnOptions
+from augerino.app.run_folder import RunFolder
+from augerino.learning.probe import Probe
 from augerino.nets.small import SmallCNN
-from augerino.probing import Probe
-from augerino.progress import Progress
-from augerino.run_folder import RunFolder
+from augerino.training.state import Progress
 
 ODD = [
     None,
@@ -39,7 +39,19 @@ ODD = [
     "x",
     "rotate",
 ]
-ODD += ["Uniform", "__class__", "../../x", "\x00", [], [[]], {}, {"kind": "Uniform"}, {"tensor": "t0"}, {"list": [1]}, [0.5] * 3]
+ODD += [
+    "Uniform",
+    "__class__",
+    "../../x",
+    "\x00",
+    [],
+    [[]],
+    {},
+    {"kind": "Uniform"},
+    {"tensor": "t0"},
+    {"list": [1]},
+    [0.5] * 3,
+]
 
 
 class Good(NamedTuple):
@@ -61,20 +73,33 @@ def make_good(root: Path) -> dict[str, Good]:
     ]
     ag.Policy.of(ag.Chain(*parts)).save(root / "policy.json")
     train(root / "checkpoint.safetensors", epochs=1, resume=False)
-    ag.InvariantModel(SmallCNN(1, 2, 2), parts[0]).save_pretrained(root / "model")
+    ag.save_pretrained(ag.InvariantModel(SmallCNN(1, 2, 2), parts[0]), root / "model")
     (root / "run").mkdir()
     recipe, settings = learn._settings(LearnOptions())
-    (root / "run" / "config.json").write_text(json.dumps({"recipe": vars(recipe), "settings": settings, "fingerprint": "0"}))
+    (root / "run" / "config.json").write_text(
+        json.dumps({"recipe": vars(recipe), "settings": settings, "fingerprint": "0"})
+    )
     (root / "trials").mkdir()
     values = experiment.settings_json(experiment.catalogue.find("mario").presets["quick"])
-    config = {"experiment": "mario", "preset": "quick", "changed": {}, "settings": values, "data": None}
+    config = {
+        "experiment": "mario",
+        "preset": "quick",
+        "changed": {},
+        "settings": values,
+        "data": None,
+    }
     (root / "trials" / "config.json").write_text(json.dumps(config))
     names = ("policy.json", "checkpoint.safetensors", "model", "run", "trials")
     policy, checkpoint, model, run, trials = (root / name for name in names)
     return {
         "policy": Good(policy, policy, read_policy, harm_json),
-        "checkpoint": Good(checkpoint, checkpoint, lambda path: train(path, epochs=2, resume=True), harm_safetensors),
-        "saved model": Good(model, model / "config.json", ag.InvariantModel.from_pretrained, harm_json),
+        "checkpoint": Good(
+            checkpoint,
+            checkpoint,
+            lambda path: train(path, epochs=2, resume=True),
+            harm_safetensors,
+        ),
+        "saved model": Good(model, model / "config.json", ag.from_pretrained, harm_json),
         "run configuration": Good(run, run / "config.json", read_run, harm_json),
         "experiment": Good(trials, trials / "config.json", read_trials, harm_json),
     }
@@ -105,13 +130,31 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
     optimizer = torch.optim.Adam(ag.param_groups(model), lr=0.01)
     scheduler = ag.training.cosine_schedule(optimizer, 4)
     loader = ag.data.Batches(x, y, 4, generator=torch.Generator().manual_seed(1))
-    options: dict[str, Any] = {"epochs": epochs, "scheduler": scheduler, "tuner": probe, "settings": {"seed": 0}}
+    options: dict[str, Any] = {
+        "epochs": epochs,
+        "scheduler": scheduler,
+        "tuner": probe,
+        "settings": {"seed": 0},
+    }
     if resume:  # the copy that was harmed must stay as it is, so nothing is written
         state = Progress(model, optimizer, scheduler, loader, {"seed": 0}, probe)
         state.load(path)
-        ag.fit(model, ag.Objective(F.nll_loss, augmentation), loader, optimizer, **{**options, "epochs": 1})
+        ag.fit(
+            model,
+            ag.Objective(F.nll_loss, augmentation),
+            loader,
+            optimizer,
+            **{**options, "epochs": 1},
+        )
     else:
-        ag.fit(model, ag.Objective(F.nll_loss, augmentation), loader, optimizer, checkpoint=path, **options)
+        ag.fit(
+            model,
+            ag.Objective(F.nll_loss, augmentation),
+            loader,
+            optimizer,
+            checkpoint=path,
+            **options,
+        )
 
 
 def harm_json(data: bytes, random: np.random.Generator) -> bytes:
@@ -124,7 +167,9 @@ def harm_safetensors(data: bytes, random: np.random.Generator) -> bytes:
     length = int.from_bytes(data[:8], "little")
     header, tensors = json.loads(data[8 : 8 + length]), data[8 + length :]
     if random.random() < 0.7:
-        header["__metadata__"]["state"] = json.dumps(harm(json.loads(header["__metadata__"]["state"]), random))
+        header["__metadata__"]["state"] = json.dumps(
+            harm(json.loads(header["__metadata__"]["state"]), random)
+        )
     else:
         header = harm(header, random)
     text = json.dumps(header).encode()
@@ -142,7 +187,9 @@ def harm(value: Any, random: np.random.Generator) -> Any:
             case 2:
                 del holder[key]
             case 3 if isinstance(holder, dict):
-                holder[str(random.choice(["extra", "kind", "settings", "tensor", "0"]))] = copy.deepcopy(holder[key])
+                holder[str(random.choice(["extra", "kind", "settings", "tensor", "0"]))] = (
+                    copy.deepcopy(holder[key])
+                )
             case 3:
                 holder.insert(key, copy.deepcopy(holder[key]))
     return value

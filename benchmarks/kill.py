@@ -27,13 +27,49 @@ import safetensors.torch  # noqa: F401
 import torch
 import torch._dynamo
 
-from augerino import checkpoint, cli, files, run_lock
-from augerino.commands import data, experiment, learn, outcome  # noqa: F401
+from augerino.app import cli, data, experiment, learn, outcome, run_lock  # noqa: F401
+from augerino.runtime import files
+from augerino.training import checkpoint
 
 COMMANDS = {
-    "probe": ["learn", "sprites", "--epochs", "8", "--coordinates", "rotate,scale", "--width", "4", "--method", "probe"],
-    "gradient": ["learn", "sprites", "--epochs", "8", "--coordinates", "rotate,scale", "--width", "4", "--method", "gradient"],
-    "experiment": ["run", "mario", "--seeds", "1", "--epochs", "2", "--net", "small", "--width", "4", "--train", "200"],
+    "probe": [
+        "learn",
+        "sprites",
+        "--epochs",
+        "8",
+        "--coordinates",
+        "rotate,scale",
+        "--width",
+        "4",
+        "--method",
+        "probe",
+    ],
+    "gradient": [
+        "learn",
+        "sprites",
+        "--epochs",
+        "8",
+        "--coordinates",
+        "rotate,scale",
+        "--width",
+        "4",
+        "--method",
+        "gradient",
+    ],
+    "experiment": [
+        "run",
+        "mario",
+        "--seeds",
+        "1",
+        "--epochs",
+        "2",
+        "--net",
+        "small",
+        "--width",
+        "4",
+        "--train",
+        "200",
+    ],
 }
 MOMENTS = ("half written", "before the rename", "after the rename")
 # Checkpoints keep Python's and numpy's generators for the loaders of users; the command seeds neither and draws from neither.
@@ -42,7 +78,9 @@ DIFFERS = ("seconds", "date", "python", "numpy")
 
 def make_small(quick: bool) -> None:
     """Little data, so that the many runs are short; with `quick` also none of what is drawn at the end."""
-    data.TRAIN_ITEMS, data.TEST_ITEMS, outcome.EVIDENCE_ITEMS = (64, 24, 12) if quick else (192, 48, 24)
+    data.TRAIN_ITEMS, data.TEST_ITEMS, outcome.EVIDENCE_ITEMS = (
+        (64, 24, 12) if quick else (192, 48, 24)
+    )
     outcome.ORBIT_NODES = 4
     if quick:
         for words in COMMANDS.values():
@@ -78,7 +116,9 @@ def die_in_a_write(moment: str, which: int) -> Callable[[], None]:
     """A fault for `start`: the process kills itself while it writes a checkpoint, or a trial, for the nth time."""
 
     def is_state(path: Path) -> bool:
-        return path.parent.name == "trials" or (".safetensors" in path.name and path.parent.name == "run")
+        return path.parent.name == "trials" or (
+            ".safetensors" in path.name and path.parent.name == "run"
+        )
 
     def install() -> None:
         real_open, real_replace, count = open, os.replace, 0
@@ -126,7 +166,11 @@ class _Torn:
 def bits(run: Path) -> dict[str, str]:
     """A digest of every file of a run, without times, dates and the report that shows them."""
     found = {}
-    for path in sorted(path for path in run.rglob("*") if path.is_file() and path.suffix != ".html" and not _is_debris(path)):
+    for path in sorted(
+        path
+        for path in run.rglob("*")
+        if path.is_file() and path.suffix != ".html" and not _is_debris(path)
+    ):
         if path.suffix == ".json":
             content = json.dumps(_lasting(json.loads(path.read_bytes()))).encode()
         elif path.suffix == ".safetensors" and path.parent == run:
@@ -149,7 +193,10 @@ def _lasting(value: Any) -> Any:
 
 def _state_bytes(value: Any) -> bytes:
     if isinstance(value, torch.Tensor):
-        return repr((value.dtype, value.shape)).encode() + value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        return (
+            repr((value.dtype, value.shape)).encode()
+            + value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        )
     if isinstance(value, dict):
         return b"".join(repr(key).encode() + _state_bytes(item) for key, item in value.items())
     return b"".join(map(_state_bytes, value)) if isinstance(value, list) else repr(value).encode()
@@ -160,7 +207,9 @@ def go_on(run: Path, begin: list[str]) -> list[str]:
     return [begin[0], "--resume", "run"] if (run / "config.json").exists() else begin
 
 
-def kill_one(begin: list[str], seconds: float, number: int, draw: random.Random, folder: Path) -> tuple[list[str], list[str]]:
+def kill_one(
+    begin: list[str], seconds: float, number: int, draw: random.Random, folder: Path
+) -> tuple[list[str], list[str]]:
     """Kills one run, now and then again while it goes on, and lets it end. Returns the kills, and what is wrong in the end."""
     run, kills, code = folder / "run", [], 0
     while not (run / "result.json").exists():
@@ -179,7 +228,9 @@ def kill_one(begin: list[str], seconds: float, number: int, draw: random.Random,
         if code == -signal.SIGKILL:
             kills.append(when)
         elif code:
-            return kills, [f"exit code {code}: {(folder / 'log.txt').read_text(errors='replace')[-400:]}"]
+            return kills, [
+                f"exit code {code}: {(folder / 'log.txt').read_text(errors='replace')[-400:]}"
+            ]
     left = [path.name for path in run.rglob("*") if _is_debris(path)]
     return kills, [f"it left {left} behind"] if left and code == 0 else []
 
@@ -191,7 +242,9 @@ def try_command(name: str, kills: int, seed: int) -> dict[str, Any]:
         peace = Path(folder)
         began = time.perf_counter()
         if code := finish(start(begin, peace)):
-            raise SystemExit(f"{name}: the run without any kill ended with {code}: {(peace / 'log.txt').read_text()[-800:]}")
+            raise SystemExit(
+                f"{name}: the run without any kill ended with {code}: {(peace / 'log.txt').read_text()[-800:]}"
+            )
         seconds = time.perf_counter() - began
         want = bits(peace / "run")
     done, failures = [], []
@@ -201,32 +254,54 @@ def try_command(name: str, kills: int, seed: int) -> dict[str, Any]:
             moments, wrong = kill_one(begin, seconds, number, draw, Path(folder))
             run = Path(folder, "run")
             have = bits(run) if not wrong else want
-            wrong += [f"{key} differs" for key in sorted(have | want) if have.get(key) != want.get(key)]
+            wrong += [
+                f"{key} differs" for key in sorted(have | want) if have.get(key) != want.get(key)
+            ]
             failures += [{"kills": moments, "wrong": wrong}] if wrong else []
             done += moments
             number += 1
             print(f"  {name}: {len(done)} kills, {len(failures)} runs that differ", flush=True)
-    return {"command": " ".join(["augerino", *COMMANDS[name]]), "seconds": round(seconds, 2), "kills": done, "failures": failures}
+    return {
+        "command": " ".join(["augerino", *COMMANDS[name]]),
+        "seconds": round(seconds, 2),
+        "kills": done,
+        "failures": failures,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20, help="of each command, at least")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", default=",".join(COMMANDS))
     parser.add_argument("--out", type=Path, help="a file for what was done, as JSON")
-    parser.add_argument("--quick", action="store_true", help="with less data, and nothing drawn at the end")
+    parser.add_argument(
+        "--quick", action="store_true", help="with less data, and nothing drawn at the end"
+    )
     arguments = parser.parse_args()
     make_small(arguments.quick)
-    done = {name: try_command(name, arguments.kills, arguments.seed) for name in arguments.commands.split(",")}
+    done = {
+        name: try_command(name, arguments.kills, arguments.seed)
+        for name in arguments.commands.split(",")
+    }
     failed = sum(len(entry["failures"]) for entry in done.values())
     for name, entry in done.items():
         for failure in entry["failures"]:
-            print(f"{name}, killed {', '.join(failure['kills'])}: {failure['wrong']}", file=sys.stderr)
+            print(
+                f"{name}, killed {', '.join(failure['kills'])}: {failure['wrong']}", file=sys.stderr
+            )
     kills = sum(len(entry["kills"]) for entry in done.values())
     print(f"{kills} kills of {len(done)} commands, {failed} runs that did not end in the same bits")
     if arguments.out is not None:
-        summary = {"seed": arguments.seed, "kills": kills, "failed": failed, "torch": torch.__version__, "commands": done}
+        summary = {
+            "seed": arguments.seed,
+            "kills": kills,
+            "failed": failed,
+            "torch": torch.__version__,
+            "commands": done,
+        }
         arguments.out.write_text(json.dumps(summary, indent=2) + "\n")
     sys.exit(1 if failed else 0)
 

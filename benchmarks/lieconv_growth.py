@@ -47,7 +47,9 @@ def measure(point: Point, steps: int) -> Point:
 
     torch.set_num_threads(1)
     net = LieResNet(1, group="T3", width=64, layers=3, neighbours=point.neighbours)
-    augmentation = ag.Augmentation(ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.3] * 9))
+    augmentation = ag.Augmentation(
+        ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.3] * 9)
+    )
     model = ag.InvariantModel(net, augmentation)
     optimizer = torch.optim.Adam(model.parameters())
     x = {
@@ -63,7 +65,13 @@ def measure(point: Point, steps: int) -> Point:
         optimizer.step()
         times.append(time.process_time() - began)
     seconds = statistics.median(times[1:] or times)
-    return Point(point.batch, point.atoms, point.neighbours, round(seconds, 5), round(memory.peak() - before, 2))
+    return Point(
+        point.batch,
+        point.atoms,
+        point.neighbours,
+        round(seconds, 5),
+        round(memory.peak() - before, 2),
+    )
 
 
 def exponent(points: list[Point], by: str, of: str) -> float:
@@ -76,16 +84,34 @@ def draw(path: Path, series: dict[str, list[Point]]) -> None:
     """Time and memory, against batch size and against atoms, on logarithmic axes."""
     with plots.style():
         fig, axes = plots.figure(2, 2, 7.5, 5.6)
-        for row, (of, label) in enumerate((("epoch", f"CPU seconds, {MOLECULES} clouds"), ("megabytes", "peak memory, MB"))):
+        for row, (of, label) in enumerate(
+            (("epoch", f"CPU seconds, {MOLECULES} clouds"), ("megabytes", "peak memory, MB"))
+        ):
             for column, by in enumerate(("batch", "atoms")):
                 ax = axes[2 * row + column]
-                for i, (name, points) in enumerate((n, p) for n, p in series.items() if n.startswith(by)):
-                    values = [getattr(point, by) for point in points], [getattr(point, of) for point in points]
+                for i, (name, points) in enumerate(
+                    (n, p) for n, p in series.items() if n.startswith(by)
+                ):
+                    values = (
+                        [getattr(point, by) for point in points],
+                        [getattr(point, of) for point in points],
+                    )
                     power = exponent(points, by, of)
-                    ax.plot(*values, "o-", ms=4, color=plots.CLASSES[i], label=f"{name.split(', ')[1]}: power {power:.1f}")
+                    ax.plot(
+                        *values,
+                        "o-",
+                        ms=4,
+                        color=plots.CLASSES[i],
+                        label=f"{name.split(', ')[1]}: power {power:.1f}",
+                    )
                 ax.set_xscale("log", base=2)
                 ax.set_yscale("log")
-                ax.set_xlabel({"batch": "items in a batch (16 atoms each)", "atoms": "atoms in a cloud (batch of 16)"}[by])
+                ax.set_xlabel(
+                    {
+                        "batch": "items in a batch (16 atoms each)",
+                        "atoms": "atoms in a cloud (batch of 16)",
+                    }[by]
+                )
                 ax.set_ylabel(label)
                 ax.legend(fontsize=7.5)
         fig.savefig(path)
@@ -107,10 +133,16 @@ def main() -> None:
         for name, points in series.items():
             found[name] = [pool.submit(measure, point, options.steps).result() for point in points]
             by = name.split(", ")[0]
-            powers = ", ".join(f"{of} as {by}^{exponent(found[name], by, of):.2f}" for of in ("seconds", "megabytes"))
+            powers = ", ".join(
+                f"{of} as {by}^{exponent(found[name], by, of):.2f}"
+                for of in ("seconds", "megabytes")
+            )
             print(f"{name}: {powers}", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    text = {name: [{**asdict(point), "epoch": round(point.epoch, 2)} for point in points] for name, points in found.items()}
+    text = {
+        name: [{**asdict(point), "epoch": round(point.epoch, 2)} for point in points]
+        for name, points in found.items()
+    }
     (options.out / "growth.json").write_text(json.dumps(text, indent=1) + "\n")
     draw(options.out / "growth.png", found)
 

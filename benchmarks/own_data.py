@@ -34,8 +34,14 @@ def cifar_part(data: Path, made: Path) -> list[str] | None:
         return None
     if not path.exists():
         with np.load(source) as whole:
-            arrays = {name: whole[name] for name in ("x_train", "y_train", "x_test", "y_test", "class_names")}
-        np.savez(path, **{**arrays, "x_train": arrays["x_train"][:5000], "y_train": arrays["y_train"][:5000]})
+            arrays = {
+                name: whole[name]
+                for name in ("x_train", "y_train", "x_test", "y_test", "class_names")
+            }
+        np.savez(
+            path,
+            **{**arrays, "x_train": arrays["x_train"][:5000], "y_train": arrays["y_train"][:5000]},
+        )
     return [str(path)]
 
 
@@ -68,16 +74,27 @@ DATA = {
 def run(folder: Path, words: list[str]) -> dict:
     """One run in a process of its own; what it found."""
     if not (folder / "result.json").exists():
-        command = ["--resume", str(folder)] if (folder / "config.json").exists() else [*words, "--out", str(folder)]
+        command = (
+            ["--resume", str(folder)]
+            if (folder / "config.json").exists()
+            else [*words, "--out", str(folder)]
+        )
         began = time.perf_counter()
         with (folder.parent / f"{folder.name}.log").open("a") as log:
-            subprocess.run([sys.executable, "-m", "augerino", "learn", *command], check=True, stdout=log, stderr=log)
+            subprocess.run(
+                [sys.executable, "-m", "augerino", "learn", *command],
+                check=True,
+                stdout=log,
+                stderr=log,
+            )
         (folder / "wall.json").write_text(json.dumps(round(time.perf_counter() - began, 1)))
     found = json.loads((folder / "result.json").read_text())
     shown = [Path(words[0]).name, *words[1:]] if os.sep in words[0] else words
     return {
         "command": " ".join(["augerino learn", *shown]),
-        "wall_seconds": json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None,
+        "wall_seconds": json.loads((folder / "wall.json").read_text())
+        if (folder / "wall.json").exists()
+        else None,
         "verdicts": [coordinate["sentence"] for coordinate in found["coordinates"]],
         "bounds": found["bounds"],
         "models": found["models"],
@@ -85,7 +102,9 @@ def run(folder: Path, words: list[str]) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("runs/own-data"))
     parser.add_argument("--only", nargs="+", choices=list(DATA), default=list(DATA))
@@ -97,11 +116,17 @@ def main() -> None:
         if words is None:
             print(f"{name}: its file is not in {arguments.data}", flush=True)
             continue
-        rows[name] = run(arguments.out / name, [*words, *[word for word in options if word != "--"]])
+        rows[name] = run(
+            arguments.out / name, [*words, *[word for word in options if word != "--"]]
+        )
         print(f"\n{rows[name]['command']}  ({rows[name]['wall_seconds']} s)", flush=True)
         for sentence in rows[name]["verdicts"]:
             print(f"  {sentence}", flush=True)
-    machine = {"processor": platform.machine(), "cores": len(os.sched_getaffinity(0)), "python": platform.python_version()}
+    machine = {
+        "processor": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+    }
     part = [] if arguments.only == list(DATA) else ["--only", *arguments.only]
     words = ["python -m benchmarks.own_data --data DIR", *part, *options]
     summary = {"command": " ".join(words), "machine": machine, "runs": rows}

@@ -26,7 +26,10 @@ def sprites_section() -> str:
     """The seeds of the first command and its variants, in both ways of moving bounds."""
     default = json.loads((RESULTS / "sprites-probe.json").read_text())
     names = list(default["runs"][0]["bounds"])
-    rows = [[run["seed"], *(f"{run['bounds'][name]:.3f}" for name in names), f"{run['accuracy']:.3f}"] for run in default["runs"]]
+    rows = [
+        [run["seed"], *(f"{run['bounds'][name]:.3f}" for name in names), f"{run['accuracy']:.3f}"]
+        for run in default["runs"]
+    ]
     return "\n".join(
         [
             "## The embedded sprites: `augerino learn`",
@@ -62,7 +65,9 @@ def _seeds_table(name: str) -> list[str]:
         worst = max((run["relative_error"] for run in summary["runs"]), key=abs)
         spread = f" ± {statistics.stdev(degrees):.1f}" if len(degrees) > 1 else ""
         found = f"±{statistics.mean(degrees):.1f}{spread}°"
-        rows.append([f"`{summary['command']}`", len(degrees), summary["found"], found, f"{worst:+.1%}"])
+        rows.append(
+            [f"`{summary['command']}`", len(degrees), summary["found"], found, f"{worst:+.1%}"]
+        )
     return _table(["command", "seeds", "within 10 %", "rotation, mean ± sd", "largest error"], rows)
 
 
@@ -79,14 +84,23 @@ def own_data_section() -> str:
         rows = []
         for run in summary["runs"].values():
             said = "<br>".join(sentence.replace("|", "·") for sentence in run["verdicts"])
-            rows.append([f"`{run['command']}`", f"{run['wall_seconds']:.0f} s", said, "<br>".join(map(_scored, run["models"]))])
+            rows.append(
+                [
+                    f"`{run['command']}`",
+                    f"{run['wall_seconds']:.0f} s",
+                    said,
+                    "<br>".join(map(_scored, run["models"])),
+                ]
+            )
         lines += [*_table(["command", "time", "what it says", "on held-out data"], rows), ""]
     return "\n".join([*lines, (RESULTS / "own-data.md").read_text().strip()])
 
 
 def _scored(model: dict) -> str:
     name, accuracy = model["name"], model.get("accuracy")
-    return f"{name}: {accuracy:.1%}" if accuracy is not None else f"{name}: loss {model['loss']:.3f}"
+    return (
+        f"{name}: {accuracy:.1%}" if accuracy is not None else f"{name}: loss {model['loss']:.3f}"
+    )
 
 
 def changes(result: dict) -> list[str]:
@@ -104,17 +118,39 @@ def changes(result: dict) -> list[str]:
 def experiment_section(folder: Path) -> str:
     """One experiment: command, table, figures."""
     result = json.loads((folder / "result.json").read_text())
-    command = " ".join(["augerino run", result["experiment"], "--preset", result["preset"], "--data DIR", *changes(result)])
-    lines = [f"## {folder.name}", "", f"`{command}`; {result['seconds'] / 60:.0f} minutes of training in all.", ""]
-    settings = ", ".join(f"{key} {value}" for key, value in result["settings"].items() if key != "jobs")
+    command = " ".join(
+        [
+            "augerino run",
+            result["experiment"],
+            "--preset",
+            result["preset"],
+            "--data DIR",
+            *changes(result),
+        ]
+    )
+    lines = [
+        f"## {folder.name}",
+        "",
+        f"`{command}`; {result['seconds'] / 60:.0f} minutes of training in all.",
+        "",
+    ]
+    settings = ", ".join(
+        f"{key} {value}" for key, value in result["settings"].items() if key != "jobs"
+    )
     lines += [f"Settings: {settings}.", "", "| row | measured | paper |", "| --- | --- | --- |"]
-    cells = [[line[key].replace("|", "·") for key in ("row", "measured", "paper")] for line in result["table"]]
+    cells = [
+        [line[key].replace("|", "·") for key in ("row", "measured", "paper")]
+        for line in result["table"]
+    ]
     lines += [f"| {' | '.join(row)} |" for row in cells]
     note = folder / "note.md"
     if note.exists():
         lines += ["", note.read_text().strip()]
     for figure in sorted((folder / "figures").glob("*.png")):
-        lines += ["", f"![{folder.name}: {figure.stem}](results/{folder.name}/figures/{figure.name})"]
+        lines += [
+            "",
+            f"![{folder.name}: {figure.stem}](results/{folder.name}/figures/{figure.name})",
+        ]
     return "\n".join(lines)
 
 
@@ -123,7 +159,11 @@ def speed_section() -> str:
     lines = ["## Speed: `python -m benchmarks.speed`", "", "[What is compared, and why](speed.md)."]
     for folder in sorted(RESULTS.glob("speed*")):
         note = folder / "note.md"
-        lines += ["", *([note.read_text().strip(), ""] if note.exists() else []), tables(folder, f"results/{folder.name}/")]
+        lines += [
+            "",
+            *([note.read_text().strip(), ""] if note.exists() else []),
+            tables(folder, f"results/{folder.name}/"),
+        ]
     return "\n".join(lines)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 
 import augerino as ag
-from augerino.data.sprites import sprites
+from augerino.data.synthetic.sprites import sprites
 
 LIMIT = 0.02
 ITEMS = 384
@@ -39,11 +39,22 @@ def soak(epochs: int, method: str) -> list[float]:
     def measure(record: ag.Epoch) -> None:
         found.append(resident())
         if record.epoch % 50 == 0:
-            print(f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {found[-1]:.1f} MB", flush=True)
+            print(
+                f"epoch {record.epoch}/{epochs}  loss {record.loss:.4f}  {found[-1]:.1f} MB",
+                flush=True,
+            )
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "checkpoint.safetensors")
-        ag.learn(None, (data.x, data.y), epochs=epochs, method=method, checkpoint=path, on_epoch=measure, **SETTINGS)
+        ag.learn(
+            None,
+            (data.x, data.y),
+            epochs=epochs,
+            method=method,
+            checkpoint=path,
+            on_epoch=measure,
+            **SETTINGS,
+        )
     return found
 
 
@@ -65,7 +76,9 @@ def draw(memory: list[float], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--epochs", type=int, default=500)
     parser.add_argument("--method", choices=("probe", "gradient"), default="probe")
     parser.add_argument("--out", type=Path, default=Path("docs/results/faults/soak"))
@@ -80,14 +93,21 @@ def main() -> None:
     rise = growth(memory)
     flat = rise < LIMIT
     result = {
-        **{"epochs": arguments.epochs, "items": ITEMS, "method": arguments.method, "seconds": round(time.perf_counter() - began)},
+        **{
+            "epochs": arguments.epochs,
+            "items": ITEMS,
+            "method": arguments.method,
+            "seconds": round(time.perf_counter() - began),
+        },
         **{"growth": round(rise, 5), "limit": LIMIT, "flat": flat, "torch": torch.__version__},
         "resident_mb": [round(value, 1) for value in memory],
     }
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.with_suffix(".json").write_text(json.dumps(result) + "\n")
     draw(memory, arguments.out.with_suffix(".png"))
-    print(f"{arguments.epochs} epochs: memory {'stayed flat' if flat else 'GREW'}, {rise:+.2%} after the warm-up")
+    print(
+        f"{arguments.epochs} epochs: memory {'stayed flat' if flat else 'GREW'}, {rise:+.2%} after the warm-up"
+    )
     sys.exit(0 if flat else 1)
 
 

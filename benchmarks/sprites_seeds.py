@@ -27,20 +27,38 @@ def run_seed(folder: Path, seed: int, options: list[str], jobs: int) -> dict:
             words = ["learn", "--resume", str(folder)]
         began = time.perf_counter()
         environment = os.environ | ({"OMP_NUM_THREADS": "1"} if jobs > 1 else {})
-        subprocess.run([sys.executable, "-m", "augerino", *words], check=True, stdout=subprocess.DEVNULL, env=environment)
+        subprocess.run(
+            [sys.executable, "-m", "augerino", *words],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env=environment,
+        )
         (folder / "wall.json").write_text(json.dumps(time.perf_counter() - began))
     found = json.loads(result.read_text())
-    wall = json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None
-    return {"seed": seed, "bounds": found["bounds"], "accuracy": found["models"][-1]["accuracy"], "wall_seconds": wall}
+    wall = (
+        json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None
+    )
+    return {
+        "seed": seed,
+        "bounds": found["bounds"],
+        "accuracy": found["models"][-1]["accuracy"],
+        "wall_seconds": wall,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/sprites-seeds"))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once, one thread each if more than one")
-    parser.add_argument("--tolerance", type=float, default=0.1, help="relative error that counts as found")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="runs at once, one thread each if more than one"
+    )
+    parser.add_argument(
+        "--tolerance", type=float, default=0.1, help="relative error that counts as found"
+    )
     arguments, options = parser.parse_known_args()
     options = [word for word in options if word != "--"]
     arguments.out.mkdir(parents=True, exist_ok=True)
@@ -49,11 +67,15 @@ def main() -> None:
     rows = []
     pool = ThreadPoolExecutor(arguments.jobs)
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    runs = pool.map(lambda seed: run_seed(arguments.out / f"seed-{seed}", seed, options, arguments.jobs), seeds)
+    runs = pool.map(
+        lambda seed: run_seed(arguments.out / f"seed-{seed}", seed, options, arguments.jobs), seeds
+    )
     for seed, row in zip(seeds, runs, strict=True):
         row["relative_error"] = row["bounds"]["rotate"] / true - 1
         rows.append(row)
-        others = "  ".join(f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate")
+        others = "  ".join(
+            f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate"
+        )
         wall = f"{row['wall_seconds']:4.0f} s" if row["wall_seconds"] else "   -"
         print(
             f"seed {seed}  rotate ±{math.degrees(row['bounds']['rotate']):.1f}° ({row['relative_error']:+.1%})  "
@@ -69,7 +91,11 @@ def main() -> None:
     )
     summary = {
         "command": " ".join(
-            ["python -m benchmarks.sprites_seeds", *([f"--first {arguments.first}"] if arguments.first else []), *options]
+            [
+                "python -m benchmarks.sprites_seeds",
+                *([f"--first {arguments.first}"] if arguments.first else []),
+                *options,
+            ]
         ),
         "machine": {
             "processor": platform.machine(),

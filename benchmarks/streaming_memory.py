@@ -48,7 +48,10 @@ def write_shards(folder: Path, count: int, side: int, each: int = 1000) -> None:
     for first in range(0, count, each):
         with tarfile.open(folder / f"{first // each:06d}.tar", "w") as tar:
             for i in range(first, min(first + each, count)):
-                for name, data in ((f"{i:08d}.png", next(drawn)), (f"{i:08d}.cls", b"%d" % (i % 2))):
+                for name, data in (
+                    (f"{i:08d}.png", next(drawn)),
+                    (f"{i:08d}.cls", b"%d" % (i % 2)),
+                ):
                     member = tarfile.TarInfo(name)
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
@@ -64,7 +67,7 @@ def read(folder: str, workers: int, skip_bad: bool) -> None:
     from torch.utils.data import TensorDataset
 
     from augerino.data import open_source
-    from augerino.data.streams import StreamLoader
+    from augerino.data.readers.streams import StreamLoader
 
     found = {"imported_mb": peak(resource.RUSAGE_SELF)}
     began = time.perf_counter()
@@ -72,35 +75,61 @@ def read(folder: str, workers: int, skip_bad: bool) -> None:
     found |= {"opened_mb": peak(resource.RUSAGE_SELF), "open_seconds": time.perf_counter() - began}
     began = time.perf_counter()
     images = 0
-    for part in (TensorDataset(*part) if isinstance(part, tuple) else part for part in (source.train, source.test)):
+    for part in (
+        TensorDataset(*part) if isinstance(part, tuple) else part
+        for part in (source.train, source.test)
+    ):
         for x, _ in StreamLoader(part, batch_size=128, shuffle=True, num_workers=workers):
             images += len(x)
     found |= {"peak_mb": peak(resource.RUSAGE_SELF), "worker_mb": peak(resource.RUSAGE_CHILDREN)}
-    print(json.dumps(found | {"images": images, "pass_seconds": time.perf_counter() - began, "notes": source.notes}))
+    print(
+        json.dumps(
+            found
+            | {"images": images, "pass_seconds": time.perf_counter() - began, "notes": source.notes}
+        )
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--images", type=int, default=100_000)
     parser.add_argument("--side", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--skip-bad", action="store_true")
-    parser.add_argument("--shards", action="store_true", help="in tar files of a thousand instead of one a file")
+    parser.add_argument(
+        "--shards", action="store_true", help="in tar files of a thousand instead of one a file"
+    )
     parser.add_argument("--read", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
         read(arguments.read, arguments.workers, arguments.skip_bad)
         return
     with tempfile.TemporaryDirectory() as folder:
-        (write_shards if arguments.shards else write_images)(Path(folder), arguments.images, arguments.side)
-        words = ["--read", folder, "--workers", str(arguments.workers), *(["--skip-bad"] if arguments.skip_bad else [])]
+        (write_shards if arguments.shards else write_images)(
+            Path(folder), arguments.images, arguments.side
+        )
+        words = [
+            "--read",
+            folder,
+            "--workers",
+            str(arguments.workers),
+            *(["--skip-bad"] if arguments.skip_bad else []),
+        ]
         command = [sys.executable, "-m", "benchmarks.streaming_memory", *words]
-        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        found = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
     decoded = arguments.images * 3 * arguments.side**2 / 2**20
-    print(f"{found['images']} images of {arguments.side}×{arguments.side}: {decoded:.0f} MB decoded")
+    print(
+        f"{found['images']} images of {arguments.side}×{arguments.side}: {decoded:.0f} MB decoded"
+    )
     print(f"imported   {found['imported_mb']:5.0f} MB")
     print(f"opened     {found['opened_mb']:5.0f} MB   {found['open_seconds']:.0f} s")
-    print(f"read once  {found['peak_mb']:5.0f} MB   {found['pass_seconds']:.0f} s   largest worker {found['worker_mb']:.0f} MB")
+    print(
+        f"read once  {found['peak_mb']:5.0f} MB   {found['pass_seconds']:.0f} s   largest worker {found['worker_mb']:.0f} MB"
+    )
     print("\n".join(found["notes"]))
 
 

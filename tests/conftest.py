@@ -11,12 +11,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from augerino import bf16
+from augerino.runtime import bf16
 
 torch.set_num_threads(1)
-if (
-    not bf16.survives()
-):  # a virtual machine with half of its AMX: oneDNN is kept to what works, here and in processes that tests start
+# Some virtual machines announce AMX without supporting it: restrict oneDNN, here and in child processes.
+if not bf16.survives():
     os.environ[bf16.REMEDY[0]] = bf16.REMEDY[1]
     bf16.survives.cache_clear()
 
@@ -26,7 +25,9 @@ if importlib.util.find_spec("torchvision"):
     except RuntimeError:
         # A wheel whose compiled part does not fit this torch: nothing here needs that part, and every package that imports
         # torchvision (timm, lightning through torchmetrics, transformers) would fail with it.
-        sys.modules["torchvision._meta_registrations"] = types.ModuleType("torchvision._meta_registrations")
+        sys.modules["torchvision._meta_registrations"] = types.ModuleType(
+            "torchvision._meta_registrations"
+        )
 
 
 def need(*packages: str) -> None:
@@ -43,17 +44,25 @@ def _seed():
     torch.manual_seed(0)
 
 
-def smooth_images(batch: int = 3, channels: int = 2, height: int = 24, width: int = 24, dtype=torch.float64) -> torch.Tensor:
+def smooth_images(
+    batch: int = 3, channels: int = 2, height: int = 24, width: int = 24, dtype=torch.float64
+) -> torch.Tensor:
     """Images of a few low frequencies that fade to zero towards the border, different in every item and channel."""
     generator = torch.Generator().manual_seed(7)
     y = torch.linspace(-1, 1, height, dtype=dtype)[:, None]
     x = torch.linspace(-1, 1, width, dtype=dtype)[None, :]
     fade = torch.exp(-4 * (x**2 + y**2))
     phase = torch.rand(batch, channels, 4, 1, 1, generator=generator, dtype=dtype) * 6
-    waves = torch.sin(2 * x + phase[:, :, 0]) + torch.cos(2 * y + phase[:, :, 1]) + torch.sin(x + y + phase[:, :, 2])
+    waves = (
+        torch.sin(2 * x + phase[:, :, 0])
+        + torch.cos(2 * y + phase[:, :, 1])
+        + torch.sin(x + y + phase[:, :, 2])
+    )
     return fade * (0.5 + waves / 6)
 
 
-def smooth_signals(batch: int = 3, channels: int = 2, samples: int = 60, dtype=torch.float64) -> torch.Tensor:
+def smooth_signals(
+    batch: int = 3, channels: int = 2, samples: int = 60, dtype=torch.float64
+) -> torch.Tensor:
     """Signals of a few low frequencies that fade to zero towards both ends, different in every item and channel."""
     return smooth_images(batch, channels, 1, samples, dtype)[:, :, 0] * torch.e**4

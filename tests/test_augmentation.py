@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.probing import share_of_turns
+from augerino.learning.probe import share_of_turns
 from augerino.transforms import Compose
 from tests.conftest import smooth_images
 
@@ -62,12 +62,15 @@ def test_a_chain_runs_in_order_and_its_inverse_backwards():
     assert (g.inv(g(x)) - x).abs().max() < 0.05
     assert set(chain.spread()) == {"rotate", "flip_horizontal"}
     assert chain.limits.tolist() == pytest.approx([torch.pi, 1.0])
-    assert {id(p) for p in chain.parameters()} == {id(p) for part in (spatial, flip) for p in part.parameters()}
+    assert {id(p) for p in chain.parameters()} == {
+        id(p) for part in (spatial, flip) for p in part.parameters()
+    }
 
 
 def test_it_reads_in_human_units():
     augmentation = ag.Chain(
-        make(("rotate", "scale", "translate_x"), start=0.5), ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25]))
+        make(("rotate", "scale", "translate_x"), start=0.5),
+        ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25])),
     )
     assert str(augmentation) == (
         "Affine2d + Flip: rotate ±28.6°, scale ×0.61 to ×1.65, translate_x ±25.0 % of the image, flip_vertical 25.0 % of copies"
@@ -75,7 +78,10 @@ def test_it_reads_in_human_units():
 
 
 def test_mismatches_are_told_in_one_sentence():
-    with pytest.raises(ag.InputError, match=r"Affine2d has 6 coordinates \(translate_x, ..., shear\) but the distribution has 3"):
+    with pytest.raises(
+        ag.InputError,
+        match=r"Affine2d has 6 coordinates \(translate_x, ..., shear\) but the distribution has 3",
+    ):
         ag.Augmentation(ag.Affine2d(), ag.Uniform([0.1, 0.1, 0.1]))
     with pytest.raises(ag.InputError, match="share the coordinate 'rotate'"):
         ag.Chain(make(), make())
@@ -89,7 +95,9 @@ def test_mismatches_are_told_in_one_sentence():
 
 def test_augmentations_and_models_can_be_pickled_and_copied():
     chain = ag.Chain(
-        make(), ag.Augmentation(ag.Contrast(), ag.Uniform([0.1])), ag.Augmentation(ag.Flip(), ag.Bernoulli([0.1, 0.2]))
+        make(),
+        ag.Augmentation(ag.Contrast(), ag.Uniform([0.1])),
+        ag.Augmentation(ag.Flip(), ag.Bernoulli([0.1, 0.2])),
     )
     model = ag.InvariantModel(torch.nn.Flatten(), chain, average=ag.mean_prob)
     for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
@@ -97,7 +105,9 @@ def test_augmentations_and_models_can_be_pickled_and_copied():
 
 
 def test_a_transform_without_coordinates_is_told_apart():
-    with pytest.raises(ag.InputError, match="Compose has no coordinates, but the distribution has 1"):
+    with pytest.raises(
+        ag.InputError, match="Compose has no coordinates, but the distribution has 1"
+    ):
         ag.Augmentation(Compose([]), ag.Uniform([0.1]))
 
 
@@ -111,14 +121,23 @@ class TestInTurns:
         assert turns.distribution.rates.tolist() == [0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 1.0]
         assert turns.bounds() == chain.bounds()
         moved = (turns.sample(4000).t != 0).float().mean(dim=0)
-        assert torch.allclose(moved, torch.tensor([0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]), atol=0.04)
+        assert torch.allclose(
+            moved, torch.tensor([0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]), atol=0.04
+        )
 
     def test_it_is_a_copy_that_learns_nothing_further(self):
         augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.4, 0.5]))
         turns = augmentation.in_turns()
-        assert augmentation.distribution.rates.tolist() == [1.0, 1.0] and augmentation.distribution.raw_bound.requires_grad
+        assert (
+            augmentation.distribution.rates.tolist() == [1.0, 1.0]
+            and augmentation.distribution.raw_bound.requires_grad
+        )
         assert not any(parameter.requires_grad for parameter in turns.parameters())
-        assert turns.in_turns().distribution.rates.tolist() == turns.distribution.rates.tolist() == [0.25, 0.25]
+        assert (
+            turns.in_turns().distribution.rates.tolist()
+            == turns.distribution.rates.tolist()
+            == [0.25, 0.25]
+        )
 
     def test_a_coordinate_without_a_limit_ends_somewhere(self):
         endless = ag.Augmentation(Shifted(), ag.Uniform([5.0, 1e-9]))
@@ -130,14 +149,19 @@ class TestInTurns:
             make().in_turns(share)
 
     @pytest.mark.parametrize(
-        ("mastered", "share"), [(None, 0.5), (0.1, 0.5), (0.5, 0.5), (0.7, 0.3125), (0.9, 0.125), (1.0, 0.125)]
+        ("mastered", "share"),
+        [(None, 0.5), (0.1, 0.5), (0.5, 0.5), (0.7, 0.3125), (0.9, 0.125), (1.0, 0.125)],
     )
     def test_what_is_mastered_is_moved_more_rarely(self, mastered, share):
         assert share_of_turns(mastered) == pytest.approx(share)
 
     def test_other_distributions_stay_as_they_are(self):
-        augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]]))
-        assert torch.equal(augmentation.in_turns().distribution.scale_tril, augmentation.distribution.scale_tril)
+        augmentation = ag.Augmentation(
+            ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]])
+        )
+        assert torch.equal(
+            augmentation.in_turns().distribution.scale_tril, augmentation.distribution.scale_tril
+        )
 
 
 class Shifted(ag.Transform):

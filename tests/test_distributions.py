@@ -19,7 +19,9 @@ MEMBERS = {
     "Gaussian of one": lambda: ag.Gaussian([0.1], [0.5]),
     "Bernoulli": lambda: ag.Bernoulli([0.1, 0.5, 0.8]),
     "Haar": lambda: ag.Haar(),
-    "Product": lambda: Product([ag.Uniform([0.1]), ag.Bernoulli([0.3]), ag.Gaussian([0.0, 1.0], [0.2, 0.3])]),
+    "Product": lambda: Product(
+        [ag.Uniform([0.1]), ag.Bernoulli([0.3]), ag.Gaussian([0.0, 1.0], [0.2, 0.3])]
+    ),
 }
 each = pytest.mark.parametrize("make", MEMBERS.values(), ids=MEMBERS.keys())
 
@@ -45,14 +47,27 @@ def test_rsample_agrees_with_the_torch_distribution_it_returns(make):
 def test_nodes_are_draws_spread_evenly_and_always_the_same(make, dtype):
     distribution = make().to(dtype)
     nodes = distribution.nodes(1024)
-    assert nodes.dtype == dtype and torch.equal(nodes, make().to(dtype).nodes(1024)) and nodes.isfinite().all()
+    assert (
+        nodes.dtype == dtype
+        and torch.equal(nodes, make().to(dtype).nodes(1024))
+        and nodes.isfinite().all()
+    )
     current = distribution()
     deviation = current.variance.sqrt()
-    assert ((nodes.mean(0) - current.mean).abs() < 0.01 * deviation).all()  # 1024 random draws: 0.03
+    assert (
+        (nodes.mean(0) - current.mean).abs() < 0.01 * deviation
+    ).all()  # 1024 random draws: 0.03
     assert ((nodes.std(0) - deviation).abs() < 0.02 * deviation).all()
-    assert all(parameter.grad_fn is None and parameter.requires_grad for parameter in distribution.parameters())
+    assert all(
+        parameter.grad_fn is None and parameter.requires_grad
+        for parameter in distribution.parameters()
+    )
     parameters = list(distribution.parameters())
-    gradients = torch.autograd.grad(nodes.square().sum(), parameters, allow_unused=True) if parameters else ()
+    gradients = (
+        torch.autograd.grad(nodes.square().sum(), parameters, allow_unused=True)
+        if parameters
+        else ()
+    )
     assert all(gradient is not None for gradient in gradients)
 
 
@@ -75,7 +90,9 @@ def test_bounds_are_set_and_read_in_real_units():
     assert torch.allclose(uniform.bound, torch.tensor([0.3, 0.3]))
     uniform.bound = [1e-6, 50.0]
     assert torch.allclose(uniform.bound, torch.tensor([1e-6, 50.0]))
-    assert torch.allclose(uniform.support[1], uniform.bound) and torch.allclose(uniform.support[0], -uniform.bound)
+    assert torch.allclose(uniform.support[1], uniform.bound) and torch.allclose(
+        uniform.support[0], -uniform.bound
+    )
     interval = ag.Interval([-0.1], [0.1])
     interval.low, interval.high = -0.5, 0.7
     assert torch.allclose(interval.spread, torch.tensor([0.6]))
@@ -99,9 +116,13 @@ def test_setting_a_bound_keeps_the_parameter_that_an_optimizer_holds():
 def test_named_starts():
     names = ("rotate", "scale")
     assert torch.allclose(ag.Uniform.named(names, start=0.2).bound, torch.tensor([0.2, 0.2]))
-    assert torch.allclose(ag.Uniform.named(names, start=0.2, scale=0.5).bound, torch.tensor([0.2, 0.5]))
+    assert torch.allclose(
+        ag.Uniform.named(names, start=0.2, scale=0.5).bound, torch.tensor([0.2, 0.5])
+    )
     assert torch.allclose(ag.Gaussian.named(names, start=0.2).spread, torch.tensor([0.2, 0.2]))
-    with pytest.raises(ag.InputError, match="start for 'sclae', but the coordinates are: rotate, scale"):
+    with pytest.raises(
+        ag.InputError, match="start for 'sclae', but the coordinates are: rotate, scale"
+    ):
         ag.Uniform.named(names, sclae=0.5)
 
 
@@ -117,7 +138,10 @@ def test_a_rate_is_how_often_a_coordinate_is_moved_and_then_over_its_whole_range
     for i, bound in enumerate((0.4, 2.0)):
         values = t[moved[:, i], i] / bound
         assert values.abs().max() <= 1 and values.abs().max() > 0.99
-        assert values.std().item() == pytest.approx(3**-0.5, rel=0.02) and abs(values.mean().item()) < 0.02
+        assert (
+            values.std().item() == pytest.approx(3**-0.5, rel=0.02)
+            and abs(values.mean().item()) < 0.02
+        )
     both = (moved[:, 0] & moved[:, 2]).float().mean().item()
     assert both == pytest.approx(0.2 * 0.01, abs=0.001)  # each on its own
 
@@ -129,7 +153,9 @@ def test_a_rate_of_one_changes_no_bit_of_a_draw():
 
 
 def test_rates_are_told_where_they_are_not_one_and_kept_with_the_rest():
-    pair = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([math.pi / 4, 0.1], rate=[0.25, 1.0]))
+    pair = ag.Augmentation(
+        ag.Affine2d("rotate", "scale"), ag.Uniform([math.pi / 4, 0.1], rate=[0.25, 1.0])
+    )
     assert pair.describe()["rotate"] == "±45.0° in 25 % of copies"
     assert "copies" not in pair.describe()["scale"]
     assert "rate" not in ag.Uniform([0.1]).settings()
@@ -150,7 +176,11 @@ def test_a_tiny_bound_stays_positive_and_samples():
     uniform = ag.Uniform([0.1])
     uniform.raw_bound.data.fill_(-1e4)
     assert uniform.bound.item() > 0
-    assert uniform.rsample(3).isfinite().all() and uniform().sample((3,)).isfinite().all() and uniform.entropy().isfinite()
+    assert (
+        uniform.rsample(3).isfinite().all()
+        and uniform().sample((3,)).isfinite().all()
+        and uniform.entropy().isfinite()
+    )
 
 
 def test_weights_on_paper_units_follow_to_dtype_and_state_dict():
@@ -216,23 +246,37 @@ class TestHaar:
         return self.turn.transform.matrix(self.turn.sample(n).t)[:, :3, :3]
 
     def test_the_angle_has_density_one_minus_cosine_over_pi(self):
-        angle = torch.acos(((self.matrices().diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1)).sort().values
+        angle = (
+            torch.acos(((self.matrices().diagonal(dim1=1, dim2=2).sum(1) - 1) / 2).clamp(-1, 1))
+            .sort()
+            .values
+        )
         expected = (angle - angle.sin()) / math.pi
         drawn = torch.arange(1, len(angle) + 1, dtype=torch.float64) / len(angle)
         assert (drawn - expected).abs().max() < 2.23 / len(angle) ** 0.5  # Kolmogorov and Smirnov
 
     def test_every_column_is_uniform_on_the_sphere(self):
         matrices = self.matrices()
-        for heights in matrices.permute(1, 2, 0).flatten(0, 1):  # a coordinate of a uniform point is uniform (Archimedes)
+        for heights in matrices.permute(1, 2, 0).flatten(
+            0, 1
+        ):  # a coordinate of a uniform point is uniform (Archimedes)
             drawn = torch.arange(1, len(heights) + 1, dtype=torch.float64) / len(heights)
-            assert (drawn - (heights.sort().values + 1) / 2).abs().max() < 2.23 / len(heights) ** 0.5
+            assert (drawn - (heights.sort().values + 1) / 2).abs().max() < 2.23 / len(
+                heights
+            ) ** 0.5
         assert matrices.mean(0).abs().max() < 5 / (3 * len(matrices)) ** 0.5
 
     def test_a_turn_before_or_after_changes_nothing(self):
-        fixed = self.turn.transform.matrix(torch.tensor([[0.3, -1.0, 2.0]], dtype=torch.float64))[:, :3, :3]
+        fixed = self.turn.transform.matrix(torch.tensor([[0.3, -1.0, 2.0]], dtype=torch.float64))[
+            :, :3, :3
+        ]
         for moved in (fixed @ self.matrices(), self.matrices() @ fixed):
             assert moved.mean(0).abs().max() < 5 / (3 * len(moved)) ** 0.5
-            assert torch.allclose(moved.square().mean(0), torch.full((3, 3), 1 / 3).double(), atol=5 * 0.3 / len(moved) ** 0.5)
+            assert torch.allclose(
+                moved.square().mean(0),
+                torch.full((3, 3), 1 / 3).double(),
+                atol=5 * 0.3 / len(moved) ** 0.5,
+            )
 
     def test_the_density_integrates_to_one_and_is_zero_outside_the_ball(self):
         angle = torch.linspace(0, math.pi, 2001, dtype=torch.float64)
@@ -243,20 +287,30 @@ class TestHaar:
         assert ag.Haar()().log_prob(torch.tensor([3.0, 3.0, 0.0])).item() == -math.inf
 
     def test_the_identity_and_half_turns_are_met_without_a_nan(self):
-        quaternions = torch.tensor([[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, -1.0, 0]])
+        quaternions = torch.tensor(
+            [[1.0, 0, 0, 0], [-1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, -1.0, 0]]
+        )
         vectors = rotation_vector(quaternions)
-        assert torch.equal(vectors[:2], torch.zeros(2, 3)) and torch.allclose(vectors[2:].norm(dim=1), torch.tensor(math.pi))
+        assert torch.equal(vectors[:2], torch.zeros(2, 3)) and torch.allclose(
+            vectors[2:].norm(dim=1), torch.tensor(math.pi)
+        )
 
     def test_it_stands_beside_translations(self):
         """As one product, or as a chain in which the shift is independent of the turn."""
         names = ("rotate_x", "rotate_y", "rotate_z", "translate_x", "translate_y", "translate_z")
-        joint = ag.Augmentation(ag.Affine3d(*names), Product([ag.Haar(), ag.Uniform([2.0] * 3)])).double()
-        chain = ag.Chain(self.turn, ag.Augmentation(ag.Affine3d(*names[3:]), ag.Uniform([2.0] * 3).double()))
+        joint = ag.Augmentation(
+            ag.Affine3d(*names), Product([ag.Haar(), ag.Uniform([2.0] * 3)])
+        ).double()
+        chain = ag.Chain(
+            self.turn, ag.Augmentation(ag.Affine3d(*names[3:]), ag.Uniform([2.0] * 3).double())
+        )
         point = torch.zeros(2000, 1, 3, dtype=torch.float64)
         assert (chain(point).abs().amax((0, 1)) > 1.9).all() and chain(point).abs().max() <= 2
         g = joint.sample(2000)
         linear = joint.transform.matrix(g.t)[:, :3, :3]
-        assert torch.allclose(linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear))
+        assert torch.allclose(
+            linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear)
+        )
         assert linear.mean(0).abs().max() < 5 / (3 * len(linear)) ** 0.5
 
     def test_nothing_is_learned(self):

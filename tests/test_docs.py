@@ -14,8 +14,8 @@ import pytest
 import tyro
 
 import augerino
-from augerino.experiments import catalogue
-from augerino.experiments.runner import settings_json
+from augerino.app import catalogue
+from augerino.runtime.trials import settings_json
 from tests.conftest import need
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +29,11 @@ def examples(page: Path, needing: bool = False) -> list[tuple[str, str | None, l
     """Python blocks, each with the text block behind it as what it prints, and the packages that a comment above it names."""
     blocks = BLOCK.findall(page.read_text())
     return [
-        (code, blocks[i + 1][2] if i + 1 < len(blocks) and blocks[i + 1][1] == "text" else None, needs.split(", "))
+        (
+            code,
+            blocks[i + 1][2] if i + 1 < len(blocks) and blocks[i + 1][1] == "text" else None,
+            needs.split(", "),
+        )
         for i, (needs, language, code) in enumerate(blocks)
         if language == "python" and bool(needs) == needing
     ]
@@ -51,7 +55,9 @@ def run_examples(blocks, name: str, namespace: dict) -> None:
             assert_alike(out.getvalue(), promised)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if examples(page)], ids=lambda page: page.name
+)
 def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_examples(examples(page), page.name, {})
@@ -66,7 +72,9 @@ def test_examples_run_and_print_what_they_say(page, tmp_path, monkeypatch):
         for example in examples(page, needing=True)
     ],
 )
-def test_examples_that_need_an_extra_run_behind_those_that_do_not(page, example, tmp_path, monkeypatch):
+def test_examples_that_need_an_extra_run_behind_those_that_do_not(
+    page, example, tmp_path, monkeypatch
+):
     need(*example[2])
     monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "example"}
@@ -93,7 +101,9 @@ def test_docstring_examples(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
+)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         if not target.startswith("http"):
@@ -103,7 +113,9 @@ def test_links_lead_somewhere(page):
 def test_the_extensions_in_the_docs_are_short():
     for code, _, _ in examples(ROOT / "docs" / "extending.md"):
         lines = [
-            line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from", "ag.testing", "print"))
+            line
+            for line in code.splitlines()
+            if line.strip() and not line.startswith(("import", "from", "ag.testing", "print"))
         ]
         assert len(lines) <= 15
 
@@ -117,14 +129,24 @@ def test_the_trainers_in_the_docs_are_short():
 def test_the_results_page_says_what_the_files_say():
     from benchmarks import results_page
 
-    assert results_page.PAGE.read_text() == results_page.page(), "run python -m benchmarks.results_page"
+    assert results_page.PAGE.read_text() == results_page.page(), (
+        "run python -m benchmarks.results_page"
+    )
 
 
-@pytest.mark.parametrize("folder", [path.parent for path in sorted(RESULTS.glob("*/result.json"))], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder",
+    [path.parent for path in sorted(RESULTS.glob("*/result.json"))],
+    ids=lambda path: path.name,
+)
 def test_a_published_command_gives_the_settings_that_were_run(folder):
     from benchmarks import results_page
 
     result = json.loads((folder / "result.json").read_text())
     preset = catalogue.find(result["experiment"]).presets[result["preset"]]
-    settings = settings_json(tyro.cli(type(preset), default=preset, args=results_page.changes(result)))
-    assert {key: settings[key] for key in result["settings"]} == result["settings"]  # there may be settings that came later
+    settings = settings_json(
+        tyro.cli(type(preset), default=preset, args=results_page.changes(result))
+    )
+    assert {key: settings[key] for key in result["settings"]} == result[
+        "settings"
+    ]  # there may be settings that came later

@@ -23,7 +23,10 @@ EACH = pytest.mark.parametrize(("transform", "bounds"), TRANSFORMS.values(), ids
 def pictures(batch=3, channels=2, size=SIZE):
     """Smooth, and not fading towards the border as those of the other tests do."""
     height, width = size
-    down, across = torch.linspace(0, 2, height, dtype=torch.float64)[:, None], torch.linspace(0, 3, width, dtype=torch.float64)
+    down, across = (
+        torch.linspace(0, 2, height, dtype=torch.float64)[:, None],
+        torch.linspace(0, 3, width, dtype=torch.float64),
+    )
     phase = torch.rand(batch, channels, 2, 1, 1, dtype=torch.float64) * 6
     return torch.sin(across + phase[:, :, 0]) + torch.cos(down + phase[:, :, 1])
 
@@ -65,13 +68,17 @@ def test_a_constant_stays_constant_up_to_the_border(transform, bounds):
 
 @pytest.mark.parametrize("padding", [0.0, 0.3])
 def test_an_average_over_quarter_turns_is_exactly_equivariant_to_them(padding):
-    net = nn.Sequential(nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.Conv2d(4, 2, 3, padding=1)).double()
+    net = nn.Sequential(
+        nn.Conv2d(2, 4, 3, padding=1), nn.Tanh(), nn.Conv2d(4, 2, 3, padding=1)
+    ).double()
     rigid = ag.RotoTranslate2d(padding)
     model = ag.EquivariantModel(net, ag.Augmentation(rigid, ag.Uniform([1.0] * 3))).eval()
     x = torch.rand(1, 2, 9, 9, dtype=torch.float64)
     turns = torch.tensor([[k * math.pi / 2, 0.0, 0.0] for k in range(4)], dtype=torch.float64)
     with torch.no_grad():
-        upright, turned = (model.average_over(each, Element(rigid, turns), 4) for each in (x, x.rot90(1, (2, 3))))
+        upright, turned = (
+            model.average_over(each, Element(rigid, turns), 4) for each in (x, x.rot90(1, (2, 3)))
+        )
     assert torch.allclose(upright.rot90(1, (2, 3)), turned, atol=1e-9)
     assert not torch.allclose(net(x).rot90(1, (2, 3)), net(x.rot90(1, (2, 3))), atol=1e-3)
 
@@ -84,21 +91,34 @@ def test_the_error_falls_with_the_square_root_of_copies():
 
     def error(copies):
         model = ag.EquivariantModel(net, circle, test_copies=copies)
-        errors = [equivariance_error(model, x, ag.Affine2d("rotate"), torch.full((2, 1), 0.9)) for _ in range(8)]
+        errors = [
+            equivariance_error(model, x, ag.Affine2d("rotate"), torch.full((2, 1), 0.9))
+            for _ in range(8)
+        ]
         return sum(e * e for e in errors) ** 0.5
 
     logs = torch.tensor([[math.log(n), math.log(error(n))] for n in counts])
     centred = logs - logs.mean(0)
     slope = (centred[:, 0] * centred[:, 1]).sum() / centred[:, 0].square().sum()
-    assert -0.75 < slope < -0.25  # the square root is -1/2; interpolation leaves a little that no copies take away
+    assert (
+        -0.75 < slope < -0.25
+    )  # the square root is -1/2; interpolation leaves a little that no copies take away
 
 
-@pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name
+)
 def test_the_mean_is_taken_over_what_the_rule_says_weighted_by_coverage(average):
     net, rigid, x = nn.Conv2d(2, 3, 3, padding=1), ag.RotoTranslate2d(), pictures(2).float()
-    model = ag.EquivariantModel(net, ag.Augmentation(rigid, ag.Uniform([1.0] * 3)), average=average).eval()
+    model = ag.EquivariantModel(
+        net, ag.Augmentation(rigid, ag.Uniform([1.0] * 3)), average=average
+    ).eval()
     t = torch.tensor([[0.3, 1.0, 0.0], [-0.8, 0.0, 2.0], [0.0, -2.0, 1.0], [1.2, 0.0, 0.0]])
-    kinds = {"mean": lambda y: y, "mean_log_prob": lambda y: y.log_softmax(1), "mean_prob": lambda y: y.softmax(1)}
+    kinds = {
+        "mean": lambda y: y,
+        "mean_log_prob": lambda y: y.log_softmax(1),
+        "mean_prob": lambda y: y.softmax(1),
+    }
     value = rigid.inverse(kinds[average.name](net(rigid(x.repeat(2, 1, 1, 1), t))), t)
     value = value / rigid.inverse(torch.ones(4, 1, *SIZE), t).clamp_min(1e-6)
     seen = rigid.coverage(value, t)
@@ -106,7 +126,9 @@ def test_the_mean_is_taken_over_what_the_rule_says_weighted_by_coverage(average)
     expected = total / weight
     expected = expected.log() if average is ag.mean_prob else expected
     inside = (weight > 1e-3).expand_as(expected)
-    assert torch.allclose(model.average_over(x, Element(rigid, t), 2)[inside], expected[inside], atol=1e-5)
+    assert torch.allclose(
+        model.average_over(x, Element(rigid, t), 2)[inside], expected[inside], atol=1e-5
+    )
 
 
 def test_labels_are_never_averaged():
@@ -117,7 +139,9 @@ def test_labels_are_never_averaged():
     turn = ag.Affine2d("rotate")
     for options in ({}, {"action": ag.LabelMap(turn)}):
         model = ag.EquivariantModel(Labels(), ag.Augmentation(turn, ag.Uniform([0.5])), **options)
-        with pytest.raises(ag.InputError, match="must return numbers that have a mean, such as class scores"):
+        with pytest.raises(
+            ag.InputError, match="must return numbers that have a mean, such as class scores"
+        ):
             model(torch.rand(2, 3, 8, 8))
 
 
@@ -140,10 +164,14 @@ class TestUnseen:
     X = torch.rand(2, 1, 8, 8)
 
     def model(self, padding=0.0, average=ag.mean_log_prob, **options):
-        augmentation = ag.Augmentation(ag.RotoTranslate2d(padding), ag.Gaussian([0.0, 50.0, 0.0], [1e-3] * 3))
+        augmentation = ag.Augmentation(
+            ag.RotoTranslate2d(padding), ag.Gaussian([0.0, 50.0, 0.0], [1e-3] * 3)
+        )
         return ag.EquivariantModel(Counted(), augmentation, average=average, **options)
 
-    @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name)
+    @pytest.mark.parametrize(
+        "average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name
+    )
     def test_in_evaluation_it_keeps_the_un_augmented_prediction(self, average):
         model = self.model(average=average).eval()
         assert torch.allclose(model(self.X), average.alone(model.net(self.X)), atol=1e-5)
@@ -175,7 +203,12 @@ class TestUnseen:
 
     def test_what_a_copy_saw_is_the_same_in_training(self):
         turn = ag.Augmentation(ag.RotoTranslate2d(), ag.Uniform([0.8, 1.0, 1.0]))
-        model, outputs = ag.EquivariantModel(nn.Conv2d(1, 3, 3, padding=1), turn, test_copies=1, average=ag.mean_log_prob), []
+        model, outputs = (
+            ag.EquivariantModel(
+                nn.Conv2d(1, 3, 3, padding=1), turn, test_copies=1, average=ag.mean_log_prob
+            ),
+            [],
+        )
         g = turn.sample(2)
         for training in (True, False):
             outputs.append(model.train(training).average_over(self.X, g))
@@ -187,8 +220,12 @@ class TestGraphs:
     """One graph in either mode, with the prediction for unseen places in it: no look at the data, any batch size."""
 
     def model(self):
-        augmentation = ag.Augmentation(ag.RotoTranslate2d(0.1), ag.Gaussian([0.0] * 3, [1.0, 4.0, 4.0]))
-        return ag.EquivariantModel(nn.Conv2d(2, 3, 3, padding=1), augmentation, test_copies=2, average=ag.mean_prob)
+        augmentation = ag.Augmentation(
+            ag.RotoTranslate2d(0.1), ag.Gaussian([0.0] * 3, [1.0, 4.0, 4.0])
+        )
+        return ag.EquivariantModel(
+            nn.Conv2d(2, 3, 3, padding=1), augmentation, test_copies=2, average=ag.mean_prob
+        )
 
     def agree(self, model, graph):
         for rows in (5, 3):
@@ -208,7 +245,12 @@ class TestGraphs:
         model = self.model().eval()
         batch = ({0: torch.export.Dim("batch")},)
         with torch.no_grad():
-            self.agree(model, torch.export.export(model, (torch.rand(5, 2, 12, 16),), dynamic_shapes=batch).module())
+            self.agree(
+                model,
+                torch.export.export(
+                    model, (torch.rand(5, 2, 12, 16),), dynamic_shapes=batch
+                ).module(),
+            )
 
 
 class TestActions:
@@ -219,13 +261,17 @@ class TestActions:
             def forward(self, x):
                 mass = x[:, 0] / x[:, 0].sum(dim=(1, 2), keepdim=True)
                 across, down = (torch.arange(n) + 0.5 for n in (x.shape[3], x.shape[2]))
-                return torch.stack([(mass.sum(1) * across).sum(1), (mass.sum(2) * down).sum(1)], dim=1)[:, None]
+                return torch.stack(
+                    [(mass.sum(1) * across).sum(1), (mass.sum(2) * down).sum(1)], dim=1
+                )[:, None]
 
         x = torch.zeros(1, 1, *SIZE)
         x[0, 0, 4:6, 20:24] = 1
         rigid = ag.RotoTranslate2d(padding=0.4)
         augmentation = ag.Augmentation(rigid, ag.Gaussian([0.0] * 3, [2.0, 1.0, 1.0]))
-        model = ag.EquivariantModel(Middle(), augmentation, action=ag.Keypoints(rigid, SIZE), test_copies=5).eval()
+        model = ag.EquivariantModel(
+            Middle(), augmentation, action=ag.Keypoints(rigid, SIZE), test_copies=5
+        ).eval()
         assert torch.allclose(model(x), torch.tensor([[[22.0, 5.0]]]), atol=0.05)
 
     def test_a_constant_field_would_turn_and_a_radial_one_comes_back(self):
@@ -234,11 +280,16 @@ class TestActions:
         class Radial(nn.Module):
             def forward(self, x):
                 down, across = (torch.arange(n) - (n - 1) / 2 for n in x.shape[2:])
-                return torch.stack([across.expand(*x.shape[2:]), down[:, None].expand(*x.shape[2:])]).expand(len(x), -1, -1, -1)
+                return torch.stack(
+                    [across.expand(*x.shape[2:]), down[:, None].expand(*x.shape[2:])]
+                ).expand(len(x), -1, -1, -1)
 
         turn = ag.Affine2d("rotate")
         model = ag.EquivariantModel(
-            Radial(), ag.Augmentation(turn, ag.Uniform([3.0])), action=ag.VectorField(turn), test_copies=6
+            Radial(),
+            ag.Augmentation(turn, ag.Uniform([3.0])),
+            action=ag.VectorField(turn),
+            test_copies=6,
         )
         x = torch.rand(2, 1, *SIZE)
         y = model.eval()(x)
@@ -249,8 +300,14 @@ class TestActions:
         [
             (lambda g: g, nn.Conv2d(1, 2, 3, padding=1)),
             (lambda g: ag.VectorField(g), nn.Conv2d(1, 2, 3, padding=1)),
-            (lambda g: ag.Keypoints(g, (8, 8)), nn.Sequential(nn.Flatten(), nn.Linear(64, 6), nn.Unflatten(1, (3, 2)))),
-            (lambda g: ag.Boxes(g, (8, 8)), nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Unflatten(1, (2, 4)))),
+            (
+                lambda g: ag.Keypoints(g, (8, 8)),
+                nn.Sequential(nn.Flatten(), nn.Linear(64, 6), nn.Unflatten(1, (3, 2))),
+            ),
+            (
+                lambda g: ag.Boxes(g, (8, 8)),
+                nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.Unflatten(1, (2, 4))),
+            ),
             (lambda g: ag.Vectors(g), nn.Sequential(nn.Flatten(), nn.Linear(64, 2))),
             (lambda g: ag.Still(g), nn.Sequential(nn.Flatten(), nn.Linear(64, 2))),
         ],
@@ -259,14 +316,21 @@ class TestActions:
     @pytest.mark.parametrize("flips", [False, True])
     def test_a_model_with_an_action_survives_its_folder(self, tmp_path, action, net, flips):
         augmentation = ag.Augmentation(
-            ag.RotoTranslate2d(), ag.Gaussian([0.1, 0.0, 1.0], [[1.0, 0, 0], [0.5, 2.0, 0], [0.1, 0.2, 1.0]])
+            ag.RotoTranslate2d(),
+            ag.Gaussian([0.1, 0.0, 1.0], [[1.0, 0, 0], [0.5, 2.0, 0], [0.1, 0.2, 1.0]]),
         )
         if flips:
-            augmentation = ag.Chain(augmentation, ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.4])))
-        model = ag.EquivariantModel(net, augmentation, action=action(augmentation.transform), test_copies=3).eval()
-        model.save_pretrained(tmp_path / "m")
-        loaded = ag.EquivariantModel.from_pretrained(tmp_path / "m", net=net)
-        assert type(loaded.action) is type(model.action) and loaded.action.names == model.action.names
+            augmentation = ag.Chain(
+                augmentation, ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.4]))
+            )
+        model = ag.EquivariantModel(
+            net, augmentation, action=action(augmentation.transform), test_copies=3
+        ).eval()
+        ag.save_pretrained(model, tmp_path / "m")
+        loaded = ag.from_pretrained(tmp_path / "m", net=net)
+        assert (
+            type(loaded.action) is type(model.action) and loaded.action.names == model.action.names
+        )
         answers = []
         for each in (model, loaded):
             torch.manual_seed(0)
@@ -277,20 +341,35 @@ class TestActions:
         ("action", "says"),
         [
             (lambda g: g, r"A warp needs .*\(B, C, H, W\), but got \(2, 6\)"),
-            (lambda g: ag.Keypoints(g, (8, 8)), r"Keypoints needs floating-point positions \(B, N, 2\), but got \(2, 6\)"),
-            (lambda g: ag.VectorField(g), r"VectorField needs floating-point fields \(B, 2, H, W\), but got \(2, 6\)"),
+            (
+                lambda g: ag.Keypoints(g, (8, 8)),
+                r"Keypoints needs floating-point positions \(B, N, 2\), but got \(2, 6\)",
+            ),
+            (
+                lambda g: ag.VectorField(g),
+                r"VectorField needs floating-point fields \(B, 2, H, W\), but got \(2, 6\)",
+            ),
         ],
     )
     def test_an_output_that_does_not_match_is_told(self, action, says):
         turn, net = ag.Affine2d("rotate"), nn.Sequential(nn.Flatten(), nn.Linear(64, 6))
-        model = ag.EquivariantModel(net, ag.Augmentation(turn, ag.Uniform([0.5])), action=action(turn))
-        with pytest.raises(ag.InputError, match=f"The network's output does not match how g acts on it: {says}"):
+        model = ag.EquivariantModel(
+            net, ag.Augmentation(turn, ag.Uniform([0.5])), action=action(turn)
+        )
+        with pytest.raises(
+            ag.InputError, match=f"The network's output does not match how g acts on it: {says}"
+        ):
             model(torch.rand(2, 1, 8, 8))
 
     def test_a_coarser_map_cannot_be_moved_by_pixels(self):
         net, rigid = nn.Conv2d(1, 2, 2, stride=2), ag.RotoTranslate2d()
         model = ag.EquivariantModel(net, ag.Augmentation(rigid, ag.Uniform([0.5, 1.0, 1.0])))
-        with pytest.raises(ag.InputError, match=r"moves by pixels.*the size that it sees, \(8, 8\), but returned \(2, 2, 4, 4\)"):
+        with pytest.raises(
+            ag.InputError,
+            match=r"moves by pixels.*the size that it sees, \(8, 8\), but returned \(2, 2, 4, 4\)",
+        ):
             model(torch.rand(2, 1, 8, 8))
-        fractions = ag.EquivariantModel(net, ag.Augmentation(ag.Affine2d("rotate", "translate_x"), ag.Uniform([0.5, 0.2])))
+        fractions = ag.EquivariantModel(
+            net, ag.Augmentation(ag.Affine2d("rotate", "translate_x"), ag.Uniform([0.5, 0.2]))
+        )
         assert fractions(torch.rand(2, 1, 8, 8)).shape == (2, 2, 4, 4)

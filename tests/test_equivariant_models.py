@@ -29,14 +29,21 @@ class TestEquivariance:
             def forward(self, x):
                 return torch.full_like(x, -4.0)
 
-        turn = ag.Augmentation(ag.Affine2d("rotate", "scale", "translate_x", padding=padding), ag.Uniform([3.1, 1.0, 0.5]))
-        chain = ag.Chain(turn, ag.Augmentation(ag.Affine2d("translate_y", padding="border"), ag.Uniform([0.5])))
+        turn = ag.Augmentation(
+            ag.Affine2d("rotate", "scale", "translate_x", padding=padding),
+            ag.Uniform([3.1, 1.0, 0.5]),
+        )
+        chain = ag.Chain(
+            turn, ag.Augmentation(ag.Affine2d("translate_y", padding="border"), ag.Uniform([0.5]))
+        )
         for augmentation in (turn, chain):
             model = ag.EquivariantModel(Constant(), augmentation, test_copies=4).eval()
             assert torch.allclose(model(torch.rand(8, 1, 16, 16)), torch.tensor(-4.0), atol=1e-3)
 
     def test_probabilities_stay_probabilities(self):
-        model = ag.EquivariantModel(nn.Conv2d(2, 3, 3, padding=1), rotation(math.pi), average=ag.mean_prob, test_copies=4).eval()
+        model = ag.EquivariantModel(
+            nn.Conv2d(2, 3, 3, padding=1), rotation(math.pi), average=ag.mean_prob, test_copies=4
+        ).eval()
         total = model(smooth_images(2, dtype=torch.float32)).exp().sum(dim=1)
         assert torch.allclose(total, torch.ones_like(total), atol=1e-3)
 
@@ -66,17 +73,28 @@ class TestEquivariance:
             def rsample(self, n, generator=None):
                 return torch.ones(n, 1)
 
-        model = ag.EquivariantModel(nn.Identity(), ag.Augmentation(ag.Affine2d("translate_x"), Far()), test_copies=2).eval()
+        model = ag.EquivariantModel(
+            nn.Identity(), ag.Augmentation(ag.Affine2d("translate_x"), Far()), test_copies=2
+        ).eval()
         x = torch.rand(1, 1, 8, 8)
         assert torch.allclose(model(x), x, atol=1e-6)
 
     def test_a_pointwise_network_commutes_with_the_warp(self):
         net = nn.Conv2d(2, 3, 1).double()
-        error = equivariance_error(net, smooth_images(3), ag.Affine2d("rotate"), torch.full((3, 1), 0.4, dtype=torch.float64))
+        error = equivariance_error(
+            net,
+            smooth_images(3),
+            ag.Affine2d("rotate"),
+            torch.full((3, 1), 0.4, dtype=torch.float64),
+        )
         assert error < 0.02
 
     def test_the_error_falls_with_the_square_root_of_copies(self):
-        net, x, turn = nn.Conv2d(2, 1, 7, padding=3), smooth_images(2, dtype=torch.float32), ag.Affine2d("rotate")
+        net, x, turn = (
+            nn.Conv2d(2, 1, 7, padding=3),
+            smooth_images(2, dtype=torch.float32),
+            ag.Affine2d("rotate"),
+        )
         t = torch.full((2, 1), 0.9)
 
         def error(copies):
@@ -106,7 +124,9 @@ class TestEquivariance:
 
             def forward(self, x, t):
                 cos, sin = t[:, 0].cos(), t[:, 0].sin()
-                return torch.stack([cos * x[:, 0] - sin * x[:, 1], sin * x[:, 0] + cos * x[:, 1]], dim=1)
+                return torch.stack(
+                    [cos * x[:, 0] - sin * x[:, 1], sin * x[:, 0] + cos * x[:, 1]], dim=1
+                )
 
             def inverse(self, y, t):
                 return self.forward(y, -t)
@@ -117,11 +137,15 @@ class TestEquivariance:
             def forward(self, x):
                 side = torch.linspace(-1, 1, x.shape[-1])
                 mass = x[:, 0].clamp_min(0) / x[:, 0].clamp_min(0).sum(dim=(1, 2), keepdim=True)
-                return torch.stack([(mass.sum(1) * side).sum(1), (mass.sum(2) * side).sum(1)], dim=1)
+                return torch.stack(
+                    [(mass.sum(1) * side).sum(1), (mass.sum(2) * side).sum(1)], dim=1
+                )
 
         x = torch.zeros(1, 1, 33, 33)
         x[0, 0, 16, 24:28] = 1  # right of the centre
-        model = ag.EquivariantModel(Center(), rotation(1.0), action=Keypoints(), test_copies=50).eval()
+        model = ag.EquivariantModel(
+            Center(), rotation(1.0), action=Keypoints(), test_copies=50
+        ).eval()
         assert torch.allclose(model(x), Center()(x), atol=0.02)
         invariant = ag.InvariantModel(Center(), rotation(1.0), test_copies=50).eval()
         assert not torch.allclose(invariant(x), Center()(x), atol=0.02)
@@ -130,7 +154,12 @@ class TestEquivariance:
         with pytest.raises(ag.InputError, match="must be those of the augmentation"):
             ag.EquivariantModel(nn.Identity(), rotation(), action=ag.Affine2d("scale"))
         for transform in (ag.Brightness(), ag.On("image", ag.Brightness())):
-            with pytest.raises(ag.InputError, match=r"Brightness has no inverse.*write Brightness\.inverse"):
+            with pytest.raises(
+                ag.InputError, match=r"Brightness has no inverse.*write Brightness\.inverse"
+            ):
                 ag.EquivariantModel(nn.Identity(), ag.Augmentation(transform, ag.Uniform([0.1])))
         with pytest.raises(ag.InputError, match="Contrast has no inverse"):
-            ag.EquivariantModel(nn.Identity(), ag.Chain(rotation(), ag.Augmentation(ag.Contrast(), ag.Uniform([0.1]))))
+            ag.EquivariantModel(
+                nn.Identity(),
+                ag.Chain(rotation(), ag.Augmentation(ag.Contrast(), ag.Uniform([0.1]))),
+            )

@@ -1,4 +1,4 @@
-"""Imports point down the rows of docs/architecture.md, never up and never sideways; and importing stays light."""
+"""Imports point down the layers of docs/architecture.md, never up and never sideways; and importing stays light."""
 
 import ast
 import subprocess
@@ -10,25 +10,18 @@ import pytest
 import augerino
 
 PACKAGE = Path(augerino.__file__).parent
-ROWS = {
-    **dict.fromkeys(("allocator", "bf16", "eager", "errors"), 0),
-    **dict.fromkeys(("distributed", "files", "frames", "lie", "recipe", "rng", "run_lock", "tree", "units"), 1),
-    **dict.fromkeys(("checkpoint", "distributions", "report", "transforms"), 2),
-    **dict.fromkeys(("augmentation", "resuming"), 3),
-    **dict.fromkeys(("policy", "progress", "regularizers"), 4),
-    **dict.fromkeys(("objective", "pretrained"), 5),
-    **dict.fromkeys(("models", "training"), 6),
-    **dict.fromkeys(("diagnostics", "event_log", "run_folder"), 7),
-    **dict.fromkeys(("defaults", "exporting", "gallery", "plots", "probing", "testing"), 8),
-    "methods": 9,
-    "learning": 10,
-    "recovery": 11,
-    "experiments": 12,
-    "commands": 13,
-    "cli": 14,
-    "__main__": 15,
-}
-SHELVES = {"nets": -1, "data": 2}  # beside the rows: a shelf may import rows up to this one
+LAYERS = (
+    ("errors",),
+    ("coordinate", "lie", "nets", "runtime", "tree"),
+    ("distributions", "transforms"),
+    ("augmentation", "data"),
+    ("models", "objective", "report"),
+    ("diagnostics", "saving", "training"),
+    ("learning", "plots", "testing"),
+    ("benchmark", "paper"),
+    ("__main__", "app"),
+)
+LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 
 
 def modules():
@@ -55,30 +48,40 @@ def imported(path):
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("augerino."):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("augerino."))
+            yield from (
+                alias.name.split(".")[1]
+                for alias in node.names
+                if alias.name.startswith("augerino.")
+            )
 
 
-@pytest.mark.parametrize(("name", "top", "path"), list(modules()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "top", "path"),
+    list(modules()),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_imports_point_down(name, top, path):
-    assert top in ROWS or top in SHELVES, f"{top} has no row: place it in docs/architecture.md and here"
+    assert top in LAYER, f"{top} has no layer: place it in docs/architecture.md and here"
     for other in imported(path):
-        if other == top:
-            continue
-        if top in SHELVES:
-            assert ROWS.get(other, 99) <= SHELVES[top], f"{name} imports {other}, but a shelf sees rows up to {SHELVES[top]} only"
-        elif other in SHELVES:
-            assert ROWS[top] > SHELVES[other], f"{name} imports the shelf {other}, which is not below it"
-        else:
-            assert ROWS[other] < ROWS[top], f"{name} (row {ROWS[top]}) imports {other} (row {ROWS[other]})"
+        if other != top and (top, other) != ("__main__", "app"):
+            assert LAYER[other] < LAYER[top], (
+                f"{name} (layer {LAYER[top]}) imports {other} (layer {LAYER[other]})"
+            )
+
+
+def test_there_are_at_most_nine_layers():
+    assert len(LAYERS) <= 9
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_the_help_needs_no_torch():
     code = (
-        "import sys\nfrom augerino.cli import main\n"
+        "import sys\nfrom augerino.app.cli import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules"
     )

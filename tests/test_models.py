@@ -36,10 +36,14 @@ class TestAveraging:
         mean_of = torch.stack([nn.functional.cross_entropy(y, target) for y in self.Y]).mean()
         assert torch.allclose(of_mean, mean_of)
 
-    @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda a: a.name)
+    @pytest.mark.parametrize(
+        "average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda a: a.name
+    )
     @pytest.mark.parametrize("copies", [1, 3])
     def test_training_and_evaluation_give_the_same_kind_of_output(self, average, copies):
-        model = ag.InvariantModel(classifier(), rotation(), train_copies=copies, test_copies=copies, average=average)
+        model = ag.InvariantModel(
+            classifier(), rotation(), train_copies=copies, test_copies=copies, average=average
+        )
         outputs = []
         for training in (True, False):
             model.train(training)
@@ -74,7 +78,9 @@ class TestAveraging:
 
     def test_an_empty_batch_gives_an_empty_answer(self):
         for copies in (1, 3):
-            model = ag.InvariantModel(classifier(), rotation(), test_copies=copies, average=ag.mean_log_prob).eval()
+            model = ag.InvariantModel(
+                classifier(), rotation(), test_copies=copies, average=ag.mean_log_prob
+            ).eval()
             assert model(X[:0]).shape == (0, 4)
 
     def test_under_bf16_the_average_is_taken_in_float32(self):
@@ -115,19 +121,27 @@ class TestFixedNodes:
     @pytest.mark.parametrize("kind", [ag.InvariantModel, ag.EquivariantModel])
     @pytest.mark.parametrize("chunk", [None, 7])
     def test_every_input_meets_the_same_elements(self, kind, chunk):
-        model = kind(nn.Conv2d(2, 3, 3, padding=1), rotation(), average=ag.mean_prob, chunk=chunk).eval()
+        model = kind(
+            nn.Conv2d(2, 3, 3, padding=1), rotation(), average=ag.mean_prob, chunk=chunk
+        ).eval()
         fixed = model.with_nodes(8)
         together, alone = fixed(X), torch.cat([fixed(x[None]) for x in X])
         assert torch.allclose(together, alone, atol=1e-6) and torch.equal(fixed(X), together)
         assert not fixed.training
 
     def test_it_is_the_mean_over_its_nodes(self):
-        model, net = ag.InvariantModel(self.net(), rotation(), average=ag.mean_log_prob).eval(), self.net()
+        model, net = (
+            ag.InvariantModel(self.net(), rotation(), average=ag.mean_log_prob).eval(),
+            self.net(),
+        )
         fixed = model.with_nodes(5)
         moved = [net(ag.Affine2d("rotate")(X, t.expand(5, 1))).log_softmax(1) for t in fixed.t]
         assert torch.allclose(fixed(X), torch.stack(moved).mean(0), atol=1e-6)
 
-    @pytest.mark.parametrize("names", [("rotate",), ("rotate", "scale"), ("rotate", "scale", "translate_x", "translate_y")])
+    @pytest.mark.parametrize(
+        "names",
+        [("rotate",), ("rotate", "scale"), ("rotate", "scale", "translate_x", "translate_y")],
+    )
     def test_even_nodes_are_nearer_to_the_average_than_random_ones(self, names):
         augmentation = ag.Augmentation(ag.Affine2d(*names), ag.Uniform([0.5] * len(names)))
         model = ag.InvariantModel(self.net(), augmentation, test_copies=16).eval()
@@ -149,11 +163,15 @@ class TestGraphs:
             ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.4])),
         )
         invariant = ag.InvariantModel(classifier(), chain, average=ag.mean_log_prob).eval()
-        equivariant = ag.EquivariantModel(nn.Conv2d(2, 3, 3, padding=1), rotation(2.0), average=ag.mean_prob).eval()
+        equivariant = ag.EquivariantModel(
+            nn.Conv2d(2, 3, 3, padding=1), rotation(2.0), average=ag.mean_prob
+        ).eval()
         return [invariant, equivariant, invariant.with_nodes(4), equivariant.with_nodes(4)]
 
     # Tracing an equivariant model takes half a minute: it has five warps.
-    EACH = pytest.mark.parametrize("which", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2, 3))])
+    EACH = pytest.mark.parametrize(
+        "which", [0, *(pytest.param(i, marks=pytest.mark.slow) for i in (1, 2, 3))]
+    )
 
     @EACH
     def test_compile(self, which):
@@ -169,7 +187,10 @@ class TestGraphs:
 
     def test_a_training_step_compiles_whole_and_has_the_same_gradients(self):
         model = ag.InvariantModel(classifier(), rotation(0.5), average=ag.mean_log_prob)
-        objective, y = ag.Objective(nn.functional.nll_loss, model.augmentation), torch.zeros(len(X), dtype=torch.long)
+        objective, y = (
+            ag.Objective(nn.functional.nll_loss, model.augmentation),
+            torch.zeros(len(X), dtype=torch.long),
+        )
 
         def total(x, y):
             return objective(model(x), y).total
@@ -188,7 +209,9 @@ class TestGraphs:
     def test_export(self, which):
         model = self.models()[which]
         with torch.no_grad():
-            exported = torch.export.export(model, (X,), dynamic_shapes=({0: torch.export.Dim("batch")},)).module()
+            exported = torch.export.export(
+                model, (X,), dynamic_shapes=({0: torch.export.Dim("batch")},)
+            ).module()
             for x in (X, X[:2]):
                 torch.manual_seed(0)
                 expected = model(x)
@@ -202,7 +225,9 @@ def test_structured_inputs():
             return batch["image"].mean(dim=(1, 2, 3))[:, None] + batch["age"][:, None]
 
     augmentation = ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.5]))
-    out = ag.InvariantModel(Net(), augmentation, test_copies=2).eval()({"image": X, "age": torch.arange(5.0)})
+    out = ag.InvariantModel(Net(), augmentation, test_copies=2).eval()(
+        {"image": X, "age": torch.arange(5.0)}
+    )
     assert out.shape == (5, 1) and (out[:, 0].diff() > 0.5).all()
 
 
@@ -211,7 +236,9 @@ def test_a_full_circle_of_many_copies_is_nearly_invariant():
     t = torch.full((4, 1), 1.0)
     net = nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, 8))
     bare = invariance_error(net, x, turn, t)
-    averaged = invariance_error(ag.InvariantModel(net, rotation(math.pi), test_copies=400), x, turn, t)
+    averaged = invariance_error(
+        ag.InvariantModel(net, rotation(math.pi), test_copies=400), x, turn, t
+    )
     assert averaged < 0.35 * bare
 
 
@@ -231,14 +258,18 @@ def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
     """The mean of many one-sample gradients agrees with a finite difference of the loss on a fine grid of angles."""
     torch.manual_seed(1)
     x, y = smooth_images(1), torch.tensor([2])
-    net = nn.Sequential(nn.Flatten(), nn.Linear(2 * 24 * 24, 16), nn.Tanh(), nn.Linear(16, 4)).double()
+    net = nn.Sequential(
+        nn.Flatten(), nn.Linear(2 * 24 * 24, 16), nn.Tanh(), nn.Linear(16, 4)
+    ).double()
     for parameter in net.parameters():
         parameter.data *= 6  # so that the loss depends on the angle clearly
     turn, theta = ag.Affine2d("rotate"), 0.6
 
     def expected_loss(bound):
         nodes = (torch.arange(2000, dtype=torch.float64) + 0.5) / 1000 - 1
-        return nn.functional.cross_entropy(net(turn(x.expand(2000, -1, -1, -1), (bound * nodes)[:, None])), y.expand(2000))
+        return nn.functional.cross_entropy(
+            net(turn(x.expand(2000, -1, -1, -1), (bound * nodes)[:, None])), y.expand(2000)
+        )
 
     with torch.no_grad():
         numeric = (expected_loss(theta + 1e-4) - expected_loss(theta - 1e-4)) / 2e-4
@@ -256,7 +287,9 @@ def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
 
 def flipping(probability, **options):
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 2, bias=False))
-    return ag.InvariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability])), **options)
+    return ag.InvariantModel(
+        net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability])), **options
+    )
 
 
 @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob])
@@ -269,7 +302,9 @@ def test_training_weighs_both_sides_of_a_flip_by_their_probability(average, opti
 
 def test_the_gradient_of_a_flips_probability_is_exact():
     model, x = flipping(0.3), torch.rand(5, 1, 2, 2)
-    (gradient,) = torch.autograd.grad(model.train()(x).square().sum(), model.augmentation.distribution.raw_probability)
+    (gradient,) = torch.autograd.grad(
+        model.train()(x).square().sum(), model.augmentation.distribution.raw_probability
+    )
 
     def loss(probability):
         y = (1 - probability) * model.net(x) + probability * model.net(x.flip(-1))
@@ -283,7 +318,9 @@ def test_an_equivariant_model_weighs_flips_too():
     net = torch.nn.Conv2d(1, 1, 3, padding=1)
     model = ag.EquivariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3])))
     x = torch.rand(2, 1, 4, 4)
-    assert torch.allclose(model.train()(x), 0.7 * net(x) + 0.3 * net(x.flip(-1)).flip(-1), atol=1e-6)
+    assert torch.allclose(
+        model.train()(x), 0.7 * net(x) + 0.3 * net(x.flip(-1)).flip(-1), atol=1e-6
+    )
 
 
 def test_a_cpu_evaluates_one_copy_of_the_batch_after_the_other():
@@ -295,7 +332,9 @@ def test_a_cpu_evaluates_one_copy_of_the_batch_after_the_other():
             return super().forward(x.flatten(1))
 
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.5]))
-    model = ag.InvariantModel(Seeing(64, 3), augmentation, test_copies=4, average=ag.mean_prob).eval()
+    model = ag.InvariantModel(
+        Seeing(64, 3), augmentation, test_copies=4, average=ag.mean_prob
+    ).eval()
     x = torch.rand(5, 1, 8, 8)
     torch.manual_seed(0)
     at_once = model(x).detach()

@@ -21,7 +21,11 @@ def test_regularizers_are_what_they_say():
     assert ag.NegativeEntropy()(a).item() == pytest.approx(-math.log(0.6 * 0.8))
 
 
-@pytest.mark.parametrize("regularizer", [ag.NegativeL2(), ag.NegativeNorm(), ag.LogVolume()], ids=lambda r: type(r).__name__)
+@pytest.mark.parametrize(
+    "regularizer",
+    [ag.NegativeL2(), ag.NegativeNorm(), ag.LogVolume()],
+    ids=lambda r: type(r).__name__,
+)
 def test_a_coordinate_past_its_limit_is_not_pushed_and_the_others_are(regularizer):
     a = augmentation(rotate=4.0, scale=0.5)
     (gradient,) = torch.autograd.grad(regularizer(a), a.distribution.raw_bound)
@@ -42,7 +46,9 @@ class TestNegativeEntropy:
         a = self.rigid([[0.3, 0.0, 0.0], [0.5, 2.0, 0.0], [0.1, 0.2, 1.0]], limit=20.0)
         assert ag.NegativeEntropy()(a).item() == pytest.approx(-a.distribution.entropy().item())
         flip = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3]))
-        assert ag.NegativeEntropy()(flip).item() == pytest.approx(0.3 * math.log(0.3) + 0.7 * math.log(0.7))
+        assert ag.NegativeEntropy()(flip).item() == pytest.approx(
+            0.3 * math.log(0.3) + 0.7 * math.log(0.7)
+        )
 
     def test_every_scale_is_pushed_by_its_relative_growth(self):
         a = self.rigid([0.1, 5.0, 0.7])
@@ -55,7 +61,9 @@ class TestNegativeEntropy:
         value = ag.NegativeEntropy()(a)
         (gradient,) = torch.autograd.grad(value, a.distribution.raw_diagonal)
         assert gradient[:2].abs().max() < 1e-6 and gradient[2] < -0.1
-        assert value.item() == pytest.approx(ag.NegativeEntropy()(self.rigid([math.pi, 10.0, 3.0], limit=10.0)).item())
+        assert value.item() == pytest.approx(
+            ag.NegativeEntropy()(self.rigid([math.pi, 10.0, 3.0], limit=10.0)).item()
+        )
 
     def test_a_certain_flip_and_a_box_keep_finite_gradients(self):
         flip = ag.Bernoulli([0.5])

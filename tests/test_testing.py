@@ -116,7 +116,11 @@ class WrongEntropy(ag.Uniform):
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [(OffSupport, "outside its support"), (Unseeded, "repeat with the same seed"), (WrongEntropy, "entropy")],
+    [
+        (OffSupport, "outside its support"),
+        (Unseeded, "repeat with the same seed"),
+        (WrongEntropy, "entropy"),
+    ],
 )
 def test_a_broken_distribution_is_caught(kind, message):
     testing.check_distribution(ag.Uniform([0.3, 0.5]))
@@ -130,7 +134,9 @@ class TooWide(ag.Uniform):
         return 3 * super().spread
 
 
-@pytest.mark.parametrize(("kind", "message"), [(NoGradient, "sends no gradient"), (TooWide, "wider than what it draws")])
+@pytest.mark.parametrize(
+    ("kind", "message"), [(NoGradient, "sends no gradient"), (TooWide, "wider than what it draws")]
+)
 def test_other_broken_distributions_are_caught(kind, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_distribution(kind([0.3]))
@@ -149,7 +155,9 @@ def test_a_transform_that_looks_at_other_items_is_caught():
 def test_nothing_in_view_is_no_proof():
     far, x = torch.full((3, 1), 2.5), torch.rand(3, 1, 8, 8)
     with pytest.raises(ag.InputError, match="Nothing stays in view"):
-        testing.assert_equivariant(nn.Conv2d(1, 1, 5, padding=2), x, ag.Affine2d("translate_x"), far)
+        testing.assert_equivariant(
+            nn.Conv2d(1, 1, 5, padding=2), x, ag.Affine2d("translate_x"), far
+        )
     with pytest.raises(AssertionError, match="nothing in view"):
         testing.check_transform(ag.Affine2d("translate_x"), x, t=far)
 

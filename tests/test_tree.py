@@ -15,7 +15,11 @@ class Pair(NamedTuple):
 
 
 def test_map_keeps_the_structure():
-    batch = {"x": torch.ones(2), "rest": [torch.ones(2, 3), (torch.ones(2), "name")], "pair": Pair(torch.ones(2), None)}
+    batch = {
+        "x": torch.ones(2),
+        "rest": [torch.ones(2, 3), (torch.ones(2), "name")],
+        "pair": Pair(torch.ones(2), None),
+    }
     doubled = tree.map(lambda leaf: 2 * leaf, batch)
     assert doubled["rest"][1][1] == "name" and isinstance(doubled["rest"][1], tuple)
     assert isinstance(doubled["pair"], Pair) and doubled["pair"].b is None

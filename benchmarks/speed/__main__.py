@@ -32,12 +32,23 @@ def parts(seconds: float, threads: tuple[int, ...], out: Path) -> dict[str, Call
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="layer, step, precision, data, growth; all by default")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        metavar="PART",
+        help="layer, step, precision, data, growth; all by default",
+    )
     parser.add_argument("--out", type=Path, default=FOLDER)
-    parser.add_argument("--seconds", type=float, default=8.0, help="for the rounds of one row of the first table")
+    parser.add_argument(
+        "--seconds", type=float, default=8.0, help="for the rounds of one row of the first table"
+    )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--again", action="store_true", help="measure parts again that are there already")
+    parser.add_argument(
+        "--again", action="store_true", help="measure parts again that are there already"
+    )
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     known = parts(arguments.seconds, tuple(arguments.threads), arguments.out)

@@ -8,9 +8,10 @@ import torch
 import torch.nn.functional as F
 
 import augerino as ag
-from augerino.data import open_source, streams
+from augerino.data import open_source
 from augerino.data.arrays import Batches, CheckedBatches
-from augerino.data.streams import StreamLoader
+from augerino.data.readers import streams
+from augerino.data.readers.streams import StreamLoader
 from augerino.nets.small import SmallCNN
 from benchmarks.speed.timing import spread
 from benchmarks.streaming_memory import write_images
@@ -49,13 +50,20 @@ def measure(images: int = 4000, side: int = 32) -> dict:
             source = open_source(folder)
         finally:
             streams.MEMORY = kept
-        x, y = (torch.stack(part) for part in zip(*(source.train[i] for i in range(len(source.train))), strict=True))
+        x, y = (
+            torch.stack(part)
+            for part in zip(*(source.train[i] for i in range(len(source.train))), strict=True)
+        )
         loaders = {
             "memory": CheckedBatches(Batches(x, y, 128, shuffle=True), labels=y),
             "PNG folder": CheckedBatches(StreamLoader(source.train, 128, shuffle=True)),
-            "PNG folder, 2 workers": CheckedBatches(StreamLoader(source.train, 128, shuffle=True, num_workers=2)),
+            "PNG folder, 2 workers": CheckedBatches(
+                StreamLoader(source.train, 128, shuffle=True, num_workers=2)
+            ),
         }
-        found: dict[str, list[float]] = {f"{what}, {name}": [] for name in loaders for what in ("training", "reading")}
+        found: dict[str, list[float]] = {
+            f"{what}, {name}": [] for name in loaders for what in ("training", "reading")
+        }
         for _ in range(ROUNDS):
             for name, loader in loaders.items():
                 found[f"training, {name}"].append(epoch(loader, 2))

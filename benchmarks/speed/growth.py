@@ -51,13 +51,19 @@ def measure_point(point: Point, steps: int) -> Point:
         began = time.process_time()
         model(x).square().sum().backward()
         taken.append(time.process_time() - began)
-    return replace(point, seconds=round(statistics.median(taken), 6), megabytes=round(memory.peak() - before, 2))
+    return replace(
+        point,
+        seconds=round(statistics.median(taken), 6),
+        megabytes=round(memory.peak() - before, 2),
+    )
 
 
 def power(points: list[Point], by: str, of: str) -> float:
     """The power with which a cost grows between the two largest settings: 1 is linear, 0 is none."""
     a, b = points[-2:]
-    return math.log(max(getattr(b, of), 1e-9) / max(getattr(a, of), 1e-9)) / math.log(getattr(b, by) / getattr(a, by))
+    return math.log(max(getattr(b, of), 1e-9) / max(getattr(a, of), 1e-9)) / math.log(
+        getattr(b, by) / getattr(a, by)
+    )
 
 
 def draw(path: Path, series: dict[str, list[Point]]) -> None:
@@ -67,10 +73,21 @@ def draw(path: Path, series: dict[str, list[Point]]) -> None:
     with plots.style():
         fig, axes = plots.figure(2, len(series), 11, 5)
         for column, (by, points) in enumerate(series.items()):
-            for row, (of, label) in enumerate((("seconds", "CPU seconds"), ("megabytes", "peak memory, MB"))):
+            for row, (of, label) in enumerate(
+                (("seconds", "CPU seconds"), ("megabytes", "peak memory, MB"))
+            ):
                 ax = axes[row * len(series) + column]
-                values = [getattr(point, by) for point in points], [getattr(point, of) for point in points]
-                ax.plot(*values, "o-", ms=4, color=plots.CLASSES[0], label=f"power {power(points, by, of):.2f}")
+                values = (
+                    [getattr(point, by) for point in points],
+                    [getattr(point, of) for point in points],
+                )
+                ax.plot(
+                    *values,
+                    "o-",
+                    ms=4,
+                    color=plots.CLASSES[0],
+                    label=f"power {power(points, by, of):.2f}",
+                )
                 ax.set_xscale("log", base=2)
                 ax.set_yscale("log")
                 ax.set_xlabel(by)
@@ -84,9 +101,19 @@ def measure(out: Path, steps: int = 7) -> dict:
     found: dict[str, list[Point]] = {}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for by, values in SERIES.items():
-            found[by] = [pool.submit(measure_point, Point(**{by: value}), steps).result() for value in values]
-            powers = ", ".join(f"{of} as {by}^{power(found[by], by, of):.2f}" for of in ("seconds", "megabytes"))
+            found[by] = [
+                pool.submit(measure_point, Point(**{by: value}), steps).result() for value in values
+            ]
+            powers = ", ".join(
+                f"{of} as {by}^{power(found[by], by, of):.2f}" for of in ("seconds", "megabytes")
+            )
             print(f"  {powers}", flush=True)
     draw(out / "growth.png", found)
-    powers = {by: {of: round(power(points, by, of), 3) for of in ("seconds", "megabytes")} for by, points in found.items()}
-    return {"points": {by: [asdict(point) for point in points] for by, points in found.items()}, "powers": powers}
+    powers = {
+        by: {of: round(power(points, by, of), 3) for of in ("seconds", "megabytes")}
+        for by, points in found.items()
+    }
+    return {
+        "points": {by: [asdict(point) for point in points] for by, points in found.items()},
+        "powers": powers,
+    }

@@ -17,7 +17,9 @@ GENERATORS = torch.tensor(list(lie.AFFINE2D.values()), dtype=torch.float32)
 BOUND = 0.3
 REFERENCE = "matrix_exp + affine_grid + grid_sample"
 
-Layer = Callable[[Tensor, Tensor, Tensor], Tensor]  # images, noise in -1..1, bound (6): moved images
+Layer = Callable[
+    [Tensor, Tensor, Tensor], Tensor
+]  # images, noise in -1..1, bound (6): moved images
 
 
 def ours(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
@@ -32,7 +34,9 @@ def obvious(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
 
 
 def _sample(x: Tensor, matrix: Tensor) -> Tensor:
-    return F.grid_sample(x, F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False), align_corners=False)
+    return F.grid_sample(
+        x, F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False), align_corners=False
+    )
 
 
 def with_ode() -> Layer:
@@ -42,7 +46,10 @@ def with_ode() -> Layer:
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
         algebra = lie.combine(-noise * bound, GENERATORS)
         start = torch.eye(3).expand_as(algebra)
-        return _sample(x, odeint(lambda _, state: algebra @ state, start, torch.tensor([0.0, 1.0]), rtol=1e-4)[1])
+        return _sample(
+            x,
+            odeint(lambda _, state: algebra @ state, start, torch.tensor([0.0, 1.0]), rtol=1e-4)[1],
+        )
 
     return layer
 
@@ -56,7 +63,9 @@ def with_kornia_warp() -> Layer:
         height, width = x.shape[-2:]
         middle = x.new_tensor([(width - 1) / 2, (height - 1) / 2])
         shift = matrix[:, :, 2] * (width / 2) + middle - matrix[:, :, :2] @ middle
-        return warp_affine(x, torch.cat([matrix[:, :, :2], shift[:, :, None]], dim=2), (height, width))
+        return warp_affine(
+            x, torch.cat([matrix[:, :, :2], shift[:, :, None]], dim=2), (height, width)
+        )
 
     return layer
 
@@ -77,7 +86,9 @@ def with_torchvision() -> Layer:
     """torchvision's random affine maps, which move a whole batch alike: called once an image, without a gradient."""
     from torchvision.transforms import v2
 
-    move = v2.RandomAffine(17.0, (0.15, 0.15), (0.74, 1.35), (-17.0, 17.0), v2.InterpolationMode.BILINEAR)
+    move = v2.RandomAffine(
+        17.0, (0.15, 0.15), (0.74, 1.35), (-17.0, 17.0), v2.InterpolationMode.BILINEAR
+    )
 
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
         return torch.stack([move(image) for image in x])
@@ -92,7 +103,9 @@ def sampler_alone() -> Layer:
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
         if not points:
             matrix = torch.linalg.matrix_exp(lie.combine(-noise * bound, GENERATORS)).detach()
-            points.append(F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False).requires_grad_())
+            points.append(
+                F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False).requires_grad_()
+            )
         points[0].grad = None
         return F.grid_sample(x, points[0], align_corners=False)
 
@@ -112,7 +125,9 @@ PEERS = {
 def layers() -> dict[str, Layer]:
     """Ours, the obvious one, and every peer that can be imported."""
     # The compiled part of torchvision's wheel may not fit a CPU build of torch; transforms do not need it.
-    sys.modules.setdefault("torchvision._meta_registrations", types.ModuleType("torchvision._meta_registrations"))
+    sys.modules.setdefault(
+        "torchvision._meta_registrations", types.ModuleType("torchvision._meta_registrations")
+    )
     found: dict[str, Layer] = {"augerino": ours, REFERENCE: obvious}
     for name, build in PEERS.items():
         try:
@@ -133,7 +148,10 @@ def errors(x: Tensor) -> dict[str, float]:
     return {
         f"{what} of {name}": float((value - true).abs().max() / size)
         for name, values in zip(("ours", "the obvious one"), both, strict=True)
-        for what, value, true, size in (("output", values[0], truth, 1.0), ("gradient", values[1], slope, slope.abs().max()))
+        for what, value, true, size in (
+            ("output", values[0], truth, 1.0),
+            ("gradient", values[1], slope, slope.abs().max()),
+        )
     }
 
 
@@ -156,14 +174,30 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
                 bound.grad = None
 
             for direction, run in (("forward", forward), ("forward + backward", both)):
-                chosen = {name: layer for name, layer in ready.items() if run is forward or name != FORWARD_ONLY}
-                ways = {name: (lambda run=run, layer=layer: run(layer)) for name, layer in chosen.items()}
+                chosen = {
+                    name: layer
+                    for name, layer in ready.items()
+                    if run is forward or name != FORWARD_ONLY
+                }
+                ways = {
+                    name: (lambda run=run, layer=layer: run(layer))
+                    for name, layer in chosen.items()
+                }
                 found = compare(interleave(ways, seconds), to="augerino")
-                row = {"threads": count, "size": "×".join(map(str, size)), "direction": direction, "ways": found}
+                row = {
+                    "threads": count,
+                    "size": "×".join(map(str, size)),
+                    "direction": direction,
+                    "ways": found,
+                }
                 rows.append({**row, "errors": errors(x)})
-                print(f"  {row['size']}, {count} thread(s), {direction}: {_shown(found)}", flush=True)
+                print(
+                    f"  {row['size']}, {count} thread(s), {direction}: {_shown(found)}", flush=True
+                )
     return rows
 
 
 def _shown(found: dict[str, dict]) -> str:
-    return ", ".join(f"{name} {way['ratio']['median']:.2f}×" for name, way in found.items() if name != "augerino")
+    return ", ".join(
+        f"{name} {way['ratio']['median']:.2f}×" for name, way in found.items() if name != "augerino"
+    )

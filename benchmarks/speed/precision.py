@@ -9,17 +9,19 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
-from augerino import bf16
-from augerino.data.sprites import sprites
+from augerino.data.synthetic.sprites import sprites
 from augerino.nets.small import SmallCNN
-from augerino.training import choose_precision
+from augerino.runtime import bf16
+from augerino.training.loop import choose_precision
 from benchmarks.speed.nets import NETS
 from benchmarks.speed.timing import compare, interleave
 
 NAMES = ("13 layers, width 32", "4 convolutions, width 32")
 
 
-def step(name: str, *, half: bool = False, channels_last: bool = False, compiled: bool = False) -> Callable[[], None]:
+def step(
+    name: str, *, half: bool = False, channels_last: bool = False, compiled: bool = False
+) -> Callable[[], None]:
     """A training step with Augerino, in one way of computing it."""
     build, shape = NETS[name]
     torch.manual_seed(0)
@@ -49,7 +51,9 @@ def gradient_errors(batches: int = 60) -> dict[str, float]:
     torch.manual_seed(0)
     data = sprites(512)
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
-    model = ag.InvariantModel(SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob)
+    model = ag.InvariantModel(
+        SmallCNN(data.x.shape[1], 4, 8), augmentation, average=ag.mean_log_prob
+    )
     optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
     rows = []
     for i in range(40 + batches):
@@ -79,7 +83,9 @@ def measure(seconds: float) -> dict:
     """Ratios to float32 for two networks, and the errors of bf16."""
     torch.set_num_threads(1)
     if not bf16.survives():
-        sys.exit(f"bf16 ends the process on this machine: set {'='.join(bf16.REMEDY)} in the environment, and measure again.")
+        sys.exit(
+            f"bf16 ends the process on this machine: set {'='.join(bf16.REMEDY)} in the environment, and measure again."
+        )
     rows = []
     for name in NAMES:
         ways = {
@@ -97,7 +103,17 @@ def measure(seconds: float) -> dict:
         compiling = round(time.perf_counter() - began, 1)
         found = compare(interleave(ways, seconds), to="float32")
         rows.append({"net": name, "ways": found, "compiling_seconds": compiling})
-        print(f"  {name}: " + ", ".join(f"{way} {value['ratio']['median']:.2f}×" for way, value in found.items()), flush=True)
+        print(
+            f"  {name}: "
+            + ", ".join(f"{way} {value['ratio']['median']:.2f}×" for way, value in found.items()),
+            flush=True,
+        )
     errors = gradient_errors()
-    print(f"  theta's gradient in bf16: {errors['in the mean']:.2%} off in the mean, {errors['in a batch']:.2%} in a batch")
-    return {"rows": rows, "auto": choose_precision("auto", torch.device("cpu")), "gradient of theta in bf16": errors}
+    print(
+        f"  theta's gradient in bf16: {errors['in the mean']:.2%} off in the mean, {errors['in a batch']:.2%} in a batch"
+    )
+    return {
+        "rows": rows,
+        "auto": choose_precision("auto", torch.device("cpu")),
+        "gradient of theta in bf16": errors,
+    }

@@ -6,12 +6,21 @@ import torch
 import torch.nn.functional as F
 
 import augerino as ag
-from augerino.training import _without_gradient
+from augerino.training.loop import _without_gradient
 from benchmarks.speed.nets import NETS
 from benchmarks.speed.timing import compare, interleave, spread
 
-PLAIN, LEARNED, RESTING, COPIES = "without", "with Augerino", "with Augerino, theta resting", "with Augerino, train_copies=4"
-EVALUATION = {1: "plain evaluation", 4: "evaluation, 4 copies", 16: "evaluation, 16 copies in chunks"}
+PLAIN, LEARNED, RESTING, COPIES = (
+    "without",
+    "with Augerino",
+    "with Augerino, theta resting",
+    "with Augerino, train_copies=4",
+)
+EVALUATION = {
+    1: "plain evaluation",
+    4: "evaluation, 4 copies",
+    16: "evaluation, 16 copies in chunks",
+}
 
 
 def steps(name: str) -> dict[str, Callable[[], None]]:
@@ -48,8 +57,16 @@ def steps(name: str) -> dict[str, Callable[[], None]]:
             model.test_copies, model.chunk = copies, len(x) if copies > 4 else None
             model(x)
 
-    training = {PLAIN: plain, LEARNED: learned, RESTING: lambda: learned(resting=True), COPIES: lambda: learned(4)}
-    return {**training, **{title: (lambda copies=copies: evaluate(copies)) for copies, title in EVALUATION.items()}}
+    training = {
+        PLAIN: plain,
+        LEARNED: learned,
+        RESTING: lambda: learned(resting=True),
+        COPIES: lambda: learned(4),
+    }
+    return {
+        **training,
+        **{title: (lambda copies=copies: evaluate(copies)) for copies, title in EVALUATION.items()},
+    }
 
 
 def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
@@ -66,7 +83,14 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
             found = compare(taken, to=PLAIN)
             found["with Augerino, theta_every=4"] = {
                 "ratio": vars(
-                    spread([(a + 3 * b) / 4 / c for a, b, c in zip(taken[LEARNED], taken[RESTING], taken[PLAIN], strict=True)])
+                    spread(
+                        [
+                            (a + 3 * b) / 4 / c
+                            for a, b, c in zip(
+                                taken[LEARNED], taken[RESTING], taken[PLAIN], strict=True
+                            )
+                        ]
+                    )
                 )
             }
             taken = _timed(ways, (LEARNED, COPIES), seconds / 2)
@@ -75,13 +99,19 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
             for copies, title in EVALUATION.items():
                 each = [value / copies for value in _over(taken[title], taken[EVALUATION[1]])]
                 found[title] = {"over a plain evaluation, per copy": vars(spread(each))}
-            rows.append({"net": name, "batch": "×".join(map(str, shape)), "threads": count, "ways": found})
-            shown = ", ".join(f"{way} {_median(value):.3f}×" for way, value in found.items() if way != PLAIN)
+            rows.append(
+                {"net": name, "batch": "×".join(map(str, shape)), "threads": count, "ways": found}
+            )
+            shown = ", ".join(
+                f"{way} {_median(value):.3f}×" for way, value in found.items() if way != PLAIN
+            )
             print(f"  {name}, {count} thread(s): {shown}", flush=True)
     return rows
 
 
-def _timed(ways: dict[str, Callable[[], None]], names: tuple[str, ...], seconds: float) -> dict[str, list[float]]:
+def _timed(
+    ways: dict[str, Callable[[], None]], names: tuple[str, ...], seconds: float
+) -> dict[str, list[float]]:
     return interleave({name: ways[name] for name in names}, seconds, most=400)
 
 

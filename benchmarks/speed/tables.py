@@ -16,13 +16,23 @@ def shown(spread: dict[str, float], digits: int = 2) -> str:
 
 def tables(folder: Path, pictures: str = "") -> str:
     """All tables whose measurements are in the folder; pictures are looked for under a prefix."""
-    makers = {"layer": _layer, "step": _step, "precision": _precision, "data": _data, "growth": _growth}
+    makers = {
+        "layer": _layer,
+        "step": _step,
+        "precision": _precision,
+        "data": _data,
+        "growth": _growth,
+    }
     parts = []
     for name, maker in makers.items():
         if (folder / f"{name}.json").exists():
             saved = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
             parts.append("\n".join([*maker(saved["found"]), "", _machine(saved["machine"])]))
-    return "\n\n".join(parts).replace("(growth.png)", f"({pictures}growth.png)").replace("(layer.png)", f"({pictures}layer.png)")
+    return (
+        "\n\n".join(parts)
+        .replace("(growth.png)", f"({pictures}growth.png)")
+        .replace("(layer.png)", f"({pictures}layer.png)")
+    )
 
 
 def _machine(machine: dict) -> str:
@@ -37,9 +47,19 @@ def _machine(machine: dict) -> str:
 
 def _layer(rows: list[dict]) -> list[str]:
     peers = list(dict.fromkeys(name for row in rows for name in row["ways"] if name != "augerino"))
-    lines = ["### The layer alone", "", "Times over ours, median and quartiles of paired rounds: above 1, ours is faster.", ""]
+    lines = [
+        "### The layer alone",
+        "",
+        "Times over ours, median and quartiles of paired rounds: above 1, ours is faster.",
+        "",
+    ]
     body = [
-        [row["size"], row["threads"], row["direction"], f"{row['ways']['augerino']['ms']['median']:.1f} ms"]
+        [
+            row["size"],
+            row["threads"],
+            row["direction"],
+            f"{row['ways']['augerino']['ms']['median']:.1f} ms",
+        ]
         + [shown(row["ways"][peer]["ratio"]) if peer in row["ways"] else "" for peer in peers]
         for row in rows
     ]
@@ -60,15 +80,31 @@ def _layer(rows: list[dict]) -> list[str]:
 
 def _step(rows: list[dict]) -> list[str]:
     learned, every = "with Augerino", "with Augerino, theta_every=4"
-    copies, evaluation = "with Augerino, train_copies=4", ("evaluation, 4 copies", "evaluation, 16 copies in chunks")
+    copies, evaluation = (
+        "with Augerino, train_copies=4",
+        ("evaluation, 4 copies", "evaluation, 16 copies in chunks"),
+    )
     body = [
-        [row["net"], row["batch"], row["threads"], f"{row['ways']['without']['ms']['median']:.0f} ms"]
+        [
+            row["net"],
+            row["batch"],
+            row["threads"],
+            f"{row['ways']['without']['ms']['median']:.0f} ms",
+        ]
         + [shown(row["ways"][way]["ratio"], 3) for way in (learned, every)]
         + [shown(row["ways"][copies]["over one copy"])]
         + [shown(row["ways"][way]["over a plain evaluation, per copy"], 3) for way in evaluation]
         for row in rows
     ]
-    head = ["network", "batch", "threads", "step without", "with Augerino", "theta_every=4", "train_copies=4 over one copy"]
+    head = [
+        "network",
+        "batch",
+        "threads",
+        "step without",
+        "with Augerino",
+        "theta_every=4",
+        "train_copies=4 over one copy",
+    ]
     return [
         "### The whole training step",
         "",
@@ -106,7 +142,10 @@ def _data(found: dict) -> list[str]:
 
 
 def _growth(found: dict) -> list[str]:
-    body = [[by, f"{powers['seconds']:.2f}", f"{powers['megabytes']:.2f}"] for by, powers in found["powers"].items()]
+    body = [
+        [by, f"{powers['seconds']:.2f}", f"{powers['megabytes']:.2f}"]
+        for by, powers in found["powers"].items()
+    ]
     return [
         "### Growth",
         "",
@@ -126,14 +165,29 @@ def draw_layer(path: Path, rows: list[dict]) -> None:
     with plots.style():
         fig, axes = plots.figure(1, len(threads), 5 * len(threads), 3.2)
         for ax, count in zip(axes, threads, strict=True):
-            chosen = [row for row in rows if row["threads"] == count and row["direction"] != "forward"]
+            chosen = [
+                row for row in rows if row["threads"] == count and row["direction"] != "forward"
+            ]
             peers = [name for name in chosen[0]["ways"] if name != "augerino"]
             for i, peer in enumerate(peers):
                 ratios = [row["ways"][peer]["ratio"] for row in chosen]
-                places = [x + (i - len(peers) / 2 + 0.5) * 0.8 / len(peers) for x in range(len(chosen))]
+                places = [
+                    x + (i - len(peers) / 2 + 0.5) * 0.8 / len(peers) for x in range(len(chosen))
+                ]
                 values = [ratio["median"] for ratio in ratios]
-                errors = [[r["median"] - r["low"] for r in ratios], [r["high"] - r["median"] for r in ratios]]
-                ax.bar(places, values, 0.8 / len(peers), yerr=errors, color=plots.CLASSES[i], label=peer, error_kw={"lw": 0.8})
+                errors = [
+                    [r["median"] - r["low"] for r in ratios],
+                    [r["high"] - r["median"] for r in ratios],
+                ]
+                ax.bar(
+                    places,
+                    values,
+                    0.8 / len(peers),
+                    yerr=errors,
+                    color=plots.CLASSES[i],
+                    label=peer,
+                    error_kw={"lw": 0.8},
+                )
             ax.axhline(1, color="#64748b", lw=0.8)
             ax.set_yscale("log")
             ax.set_xticks(range(len(chosen)), [row["size"] for row in chosen])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from augerino import bf16
+from augerino.runtime import bf16
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,9 @@ def spread(values: list[float]) -> Spread:
     return Spread(round(median, 6), round(low, 6), round(high, 6))
 
 
-def interleave(ways: dict[str, Callable[[], object]], seconds: float, fewest: int = 5, most: int = 60) -> dict[str, list[float]]:
+def interleave(
+    ways: dict[str, Callable[[], object]], seconds: float, fewest: int = 5, most: int = 60
+) -> dict[str, list[float]]:
     """Seconds of each way, round after round: all ways once in every round, each round beginning with another one.
 
     On one thread the time is that of the processor, which a busy machine disturbs less; on several it is that of the clock.
@@ -60,7 +62,9 @@ def compare(taken: dict[str, list[float]], to: str) -> dict[str, dict]:
     return {
         name: {
             "ms": vars(spread([1e3 * value for value in values])),
-            "ratio": vars(spread([value / other for value, other in zip(values, taken[to], strict=True)])),
+            "ratio": vars(
+                spread([value / other for value, other in zip(values, taken[to], strict=True)])
+            ),
             "rounds": len(values),
         }
         for name, values in taken.items()
@@ -80,7 +84,9 @@ def machine() -> dict[str, object]:
     told = {name: os.environ[name] for name in (bf16.REMEDY[0],) if name in os.environ}
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count(),
         "vector instructions": torch.backends.cpu.get_cpu_capability(),
         "bf16": bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()),
         **({"environment": told} if told else {}),
@@ -92,6 +98,8 @@ def machine() -> dict[str, object]:
 def _processor() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+            return next(
+                line.split(":")[1].strip() for line in lines if line.startswith("model name")
+            )
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()

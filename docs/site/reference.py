@@ -24,18 +24,19 @@ Found = griffe.Object | griffe.Alias
 
 # title of a page: the parts of the package whose public names it lists
 GROUPS = {
-    "Transforms": ("transforms", "lie"),
+    "Transforms": ("transforms", "coordinate", "lie"),
     "Distributions": ("distributions",),
     "Augmentation and models": ("augmentation", "models", "nets", "tree"),
-    "Objective": ("objective", "regularizers"),
-    "Training": ("training", "progress", "event_log"),
-    "Learning": ("learning", "recipe", "probing"),
+    "Objective": ("objective",),
+    "Training": ("training",),
+    "Learning": ("learning",),
     "Diagnostics": ("diagnostics",),
     "Data": ("data",),
-    "Saving and export": ("saving", "policy", "exporting"),
+    "Saving and export": ("saving",),
     "Plots": ("plots",),
     "Testing and errors": ("testing", "errors"),
-    "Benchmark": ("benchmark", "recovery"),
+    "Benchmark": ("benchmark",),
+    "Paper": ("paper",),
 }
 # page: the file of the checkout that it shows
 FROM_CHECKOUT = {

@@ -9,13 +9,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from augerino import benchmark as benchmark
     from augerino import data as data
     from augerino import diagnostics as diagnostics
-    from augerino import exporting as exporting
     from augerino import lie as lie
     from augerino import nets as nets
+    from augerino import paper as paper
     from augerino import plots as plots
-    from augerino import recovery as recovery
+    from augerino import saving as saving
     from augerino import testing as testing
     from augerino import training as training
     from augerino import transforms as transforms
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
     from augerino.distributions import Uniform as Uniform
     from augerino.errors import InputError as InputError
     from augerino.errors import NonFiniteLoss as NonFiniteLoss
-    from augerino.event_log import tensorboard as tensorboard
-    from augerino.learning import Learned as Learned
-    from augerino.learning import learn as learn
+    from augerino.learning.learn import Learned as Learned
+    from augerino.learning.learn import learn as learn
+    from augerino.learning.probe import Probe as Probe
+    from augerino.learning.recipe import Recipe as Recipe
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
     from augerino.models import FixedNodes as FixedNodes
@@ -41,20 +43,21 @@ if TYPE_CHECKING:
     from augerino.models import mean as mean
     from augerino.models import mean_log_prob as mean_log_prob
     from augerino.models import mean_prob as mean_prob
+    from augerino.objective import LogVolume as LogVolume
+    from augerino.objective import NegativeEntropy as NegativeEntropy
+    from augerino.objective import NegativeL2 as NegativeL2
+    from augerino.objective import NegativeNorm as NegativeNorm
     from augerino.objective import Objective as Objective
     from augerino.objective import Terms as Terms
-    from augerino.policy import Policy as Policy
-    from augerino.probing import Probe as Probe
-    from augerino.progress import Epoch as Epoch
-    from augerino.progress import History as History
-    from augerino.recipe import Recipe as Recipe
-    from augerino.regularizers import LogVolume as LogVolume
-    from augerino.regularizers import NegativeEntropy as NegativeEntropy
-    from augerino.regularizers import NegativeL2 as NegativeL2
-    from augerino.regularizers import NegativeNorm as NegativeNorm
-    from augerino.training import fit as fit
-    from augerino.training import param_groups as param_groups
-    from augerino.training import train as train
+    from augerino.saving.policy import Policy as Policy
+    from augerino.saving.pretrained import from_pretrained as from_pretrained
+    from augerino.saving.pretrained import save_pretrained as save_pretrained
+    from augerino.training.loop import fit as fit
+    from augerino.training.loop import param_groups as param_groups
+    from augerino.training.loop import train as train
+    from augerino.training.state import Epoch as Epoch
+    from augerino.training.state import History as History
+    from augerino.training.tensorboard import tensorboard as tensorboard
     from augerino.transforms import Affine2d as Affine2d
     from augerino.transforms import Affine3d as Affine3d
     from augerino.transforms import Boxes as Boxes
@@ -75,24 +78,76 @@ if TYPE_CHECKING:
     from augerino.transforms import VectorField as VectorField
     from augerino.transforms import Vectors as Vectors
 
-_MODULES = ("data", "diagnostics", "exporting", "lie", "nets", "plots", "recovery", "testing", "training", "transforms", "tree")
+_MODULES = (
+    "benchmark",
+    "data",
+    "diagnostics",
+    "lie",
+    "nets",
+    "paper",
+    "plots",
+    "saving",
+    "testing",
+    "training",
+    "transforms",
+    "tree",
+)
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
-    "distributions": ("Bernoulli", "Gaussian", "Haar", "Interval", "LearnedDistribution", "Uniform"),
+    "distributions": (
+        "Bernoulli",
+        "Gaussian",
+        "Haar",
+        "Interval",
+        "LearnedDistribution",
+        "Uniform",
+    ),
     "errors": ("InputError", "NonFiniteLoss"),
-    "event_log": ("tensorboard",),
-    "learning": ("Learned", "learn"),
-    "models": ("Average", "EquivariantModel", "FixedNodes", "InvariantModel", "mean", "mean_log_prob", "mean_prob"),
-    "objective": ("Objective", "Terms"),
-    "policy": ("Policy",),
-    "probing": ("Probe",),
-    "progress": ("Epoch", "History"),
-    "recipe": ("Recipe",),
-    "regularizers": ("LogVolume", "NegativeEntropy", "NegativeL2", "NegativeNorm"),
-    "training": ("fit", "param_groups", "train"),
+    "learning.learn": ("Learned", "learn"),
+    "learning.probe": ("Probe",),
+    "learning.recipe": ("Recipe",),
+    "models": (
+        "Average",
+        "EquivariantModel",
+        "FixedNodes",
+        "InvariantModel",
+        "mean",
+        "mean_log_prob",
+        "mean_prob",
+    ),
+    "objective": (
+        "LogVolume",
+        "NegativeEntropy",
+        "NegativeL2",
+        "NegativeNorm",
+        "Objective",
+        "Terms",
+    ),
+    "saving.policy": ("Policy",),
+    "saving.pretrained": ("from_pretrained", "save_pretrained"),
+    "training.loop": ("fit", "param_groups", "train"),
+    "training.state": ("Epoch", "History"),
+    "training.tensorboard": ("tensorboard",),
     "transforms": (
-        *("Affine2d", "Affine3d", "Boxes", "Brightness", "Contrast", "Flip", "Gain", "Keypoints", "LabelMap", "LieTransform"),
-        *("NoiseLevel", "On", "RotoTranslate2d", "Still", "TimeScale", "TimeShift", "Transform", "VectorField", "Vectors"),
+        "Affine2d",
+        "Affine3d",
+        "Boxes",
+        "Brightness",
+        "Contrast",
+        "Flip",
+        "Gain",
+        "Keypoints",
+        "LabelMap",
+        "LieTransform",
+        "NoiseLevel",
+        "On",
+        "RotoTranslate2d",
+        "Still",
+        "TimeScale",
+        "TimeShift",
+        "Transform",
+        "VectorField",
+        "Vectors",
     ),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,6 +2,6 @@
 
 import sys
 
-from augerino.cli import main
+from augerino.app.cli import main
 
 sys.exit(main())

@@ -54,7 +54,9 @@ class Augmentation(nn.Module):
 
     def __init__(self, transform: Transform, distribution: LearnedDistribution) -> None:
         super().__init__()
-        if not isinstance(transform, Transform) or not isinstance(distribution, LearnedDistribution):
+        if not isinstance(transform, Transform) or not isinstance(
+            distribution, LearnedDistribution
+        ):
             got = f"{type(transform).__name__} and {type(distribution).__name__}"
             raise InputError(
                 f'An augmentation is a transform with a distribution, as in (Affine2d("rotate"), Uniform([0.3])), not {got}.'
@@ -71,7 +73,11 @@ class Augmentation(nn.Module):
                 f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
             )
         if not isinstance(distribution, Product) and transform.discrete != distribution.discrete:
-            takes = "0 or 1: draw them from a Bernoulli" if transform.discrete else "continuous: a Bernoulli draws 0 or 1 only"
+            takes = (
+                "0 or 1: draw them from a Bernoulli"
+                if transform.discrete
+                else "continuous: a Bernoulli draws 0 or 1 only"
+            )
             raise InputError(f"The coordinates of {type(transform).__name__} are {takes}.")
         self.transform, self.distribution = transform, distribution
 
@@ -83,7 +89,11 @@ class Augmentation(nn.Module):
     def limits(self) -> Tensor:
         """Where each coordinate wraps or degenerates, (k,); Inf where it never does."""
         like = self.distribution.spread
-        return torch.tensor(self.transform.limits or [torch.inf] * like.numel(), dtype=like.dtype, device=like.device)
+        return torch.tensor(
+            self.transform.limits or [torch.inf] * like.numel(),
+            dtype=like.dtype,
+            device=like.device,
+        )
 
     def sample(self, n: int, generator: Generator | None = None) -> Element:
         """Draws one element per item: t ~ mu_theta, (n, k)."""
@@ -132,13 +142,19 @@ class Augmentation(nn.Module):
             Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 25 % of copies, shear ×0.74 to ×1.35 in 25 % of copies
         """
         if not 0 < share <= 1:
-            raise InputError(f"share is in how many draws a coordinate moves, above 0 and at most 1, but got {share}.")
+            raise InputError(
+                f"share is in how many draws a coordinate moves, above 0 and at most 1, but got {share}."
+            )
         other = copy.deepcopy(self).requires_grad_(False)
         parts = list(parts_of(other.distribution))
-        boxes = torch.cat([torch.full((part.size,), isinstance(part, Uniform)) for part in parts]).to(self.limits.device)
+        boxes = torch.cat(
+            [torch.full((part.size,), isinstance(part, Uniform)) for part in parts]
+        ).to(self.limits.device)
         spread, limits = other.distribution.spread, self.limits
         ends = boxes & (spread < REACHED * limits) & ((spread > SLIGHT * limits) | limits.isinf())
-        rate = max(1, round(256 * share / max(1, int(ends.sum())))) / 256  # which every precision holds exactly
+        rate = (
+            max(1, round(256 * share / max(1, int(ends.sum())))) / 256
+        )  # which every precision holds exactly
         for part, here in zip(parts, ends.split([part.size for part in parts]), strict=True):
             if isinstance(part, Uniform):
                 part.rate.masked_fill_(here, rate)
@@ -159,7 +175,9 @@ class Augmentation(nn.Module):
 
     def __str__(self) -> str:
         kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]
-        return f"{' + '.join(kinds)}: " + ", ".join(f"{name} {extent}" for name, extent in self.describe().items())
+        return f"{' + '.join(kinds)}: " + ", ".join(
+            f"{name} {extent}" for name, extent in self.describe().items()
+        )
 
 
 class Chain(Augmentation):
@@ -181,4 +199,7 @@ class Chain(Augmentation):
             raise InputError(
                 f"A chain is made of augmentations, each a transform with a distribution, not of a {type(other).__name__}."
             )
-        super().__init__(Compose([a.transform for a in augmentations]), Product([a.distribution for a in augmentations]))
+        super().__init__(
+            Compose([a.transform for a in augmentations]),
+            Product([a.distribution for a in augmentations]),
+        )

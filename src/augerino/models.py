@@ -4,19 +4,18 @@ invariant     f_bar(x) = E_g        f(g x)
 equivariant   f_eq(x)  = E_g  g^-1  f(g x)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from augerino import pretrained, tree
+from augerino import tree
 from augerino.augmentation import Augmentation, Element
-from augerino.eager import eager
 from augerino.errors import InputError
-from augerino.policy import Policy
+from augerino.lie.eager import eager
 from augerino.transforms import Compose, Still, Transform
 
 
@@ -31,7 +30,9 @@ class Average:
     name: str
     before: Callable[[Tensor], Tensor]
     after: Callable[[Tensor], Tensor]
-    alone: Callable[[Tensor], Tensor]  # what one copy becomes: `after(before(y))` without its rounding
+    alone: Callable[
+        [Tensor], Tensor
+    ]  # what one copy becomes: `after(before(y))` without its rounding
 
     def __call__(self, y: Tensor) -> Tensor:
         stacked = self.before(y.flatten(0, 1)).unflatten(0, y.shape[:2])
@@ -43,7 +44,11 @@ def _same(y: Tensor) -> Tensor:
 
 
 def _log_prob(y: Tensor) -> Tensor:
-    return y.float().log_softmax(dim=1) if y.dtype in (torch.bfloat16, torch.float16) else y.log_softmax(dim=1)
+    return (
+        y.float().log_softmax(dim=1)
+        if y.dtype in (torch.bfloat16, torch.float16)
+        else y.log_softmax(dim=1)
+    )
 
 
 def _prob(y: Tensor) -> Tensor:
@@ -62,7 +67,7 @@ mean_log_prob = Average("mean_log_prob", _log_prob, _same, _log_prob)
 #: Class scores to the log of the mean probability, for `F.nll_loss`: an ensemble's vote.
 mean_prob = Average("mean_prob", _prob, _log, _log_prob)
 
-_AVERAGES = {rule.name: rule for rule in (mean, mean_log_prob, mean_prob)}
+AVERAGES = {rule.name: rule for rule in (mean, mean_log_prob, mean_prob)}
 
 
 class InvariantModel(nn.Module):
@@ -103,11 +108,17 @@ class InvariantModel(nn.Module):
         chunk: int | None = None,
     ) -> None:
         super().__init__()
-        for name, value in (("train_copies", train_copies), ("test_copies", test_copies), ("chunk", chunk)):
+        for name, value in (
+            ("train_copies", train_copies),
+            ("test_copies", test_copies),
+            ("chunk", chunk),
+        ):
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, but got {value}.")
         if not isinstance(average, Average):
-            raise InputError(f"average is one of ag.mean, ag.mean_log_prob and ag.mean_prob, but got {average!r}.")
+            raise InputError(
+                f"average is one of ag.mean, ag.mean_log_prob and ag.mean_prob, but got {average!r}."
+            )
         self.net, self.augmentation, self.average = net, augmentation, average
         self.train_copies, self.test_copies, self.chunk = train_copies, test_copies, chunk
 
@@ -118,7 +129,9 @@ class InvariantModel(nn.Module):
         """
         copies = self.train_copies if self.training else self.test_copies
         n = tree.batch_size(x) * copies
-        g, odds = self.augmentation.branches(n) if self.training else (self.augmentation.sample(n), None)
+        g, odds = (
+            self.augmentation.branches(n) if self.training else (self.augmentation.sample(n), None)
+        )
         return self._average(x, g, copies, odds)
 
     def average_over(self, x: Any, g: Element, copies: int = 1) -> Tensor:
@@ -137,8 +150,13 @@ class InvariantModel(nn.Module):
             return self.average.alone(self._outputs(g(x)))
         else:
             y, part = self._predict(tree.repeat(x, stacked), g, weight)
-            total, seen = _sum_copies(y, stacked), None if part is None else _sum_copies(part, stacked)
-        return self.average.after(total / copies if seen is None else self._weighted_mean(total, seen, x))
+            total, seen = (
+                _sum_copies(y, stacked),
+                None if part is None else _sum_copies(part, stacked),
+            )
+        return self.average.after(
+            total / copies if seen is None else self._weighted_mean(total, seen, x)
+        )
 
     def _at_once(self, x: Any, batch: int, rows: int) -> int:
         """How many inputs run through the net at once."""
@@ -158,25 +176,37 @@ class InvariantModel(nn.Module):
         rows, y = tree.batch_size(x), self.net(x)
         if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != rows:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
-            raise InputError(f"The network must return one tensor with {rows} rows, one per input, but returned {got}.")
+            raise InputError(
+                f"The network must return one tensor with {rows} rows, one per input, but returned {got}."
+            )
         if not (y.is_floating_point() or y.is_complex()):
-            raise InputError(f"The network must return numbers that have a mean, such as class scores, but returned {y.dtype}.")
+            raise InputError(
+                f"The network must return numbers that have a mean, such as class scores, but returned {y.dtype}."
+            )
         return y
 
     def _bring_back(self, y: Tensor, g: Element) -> tuple[Tensor, Tensor | None]:
         return y, None
 
-    def _predict_in_chunks(self, x: Any, g: Element, odds: Tensor | None, batch: int, size: int) -> tuple[Tensor, Tensor | None]:
+    def _predict_in_chunks(
+        self, x: Any, g: Element, odds: Tensor | None, batch: int, size: int
+    ) -> tuple[Tensor, Tensor | None]:
         total: Tensor | None = None
         seen: Tensor | None = None
         for start in range(0, g.t.shape[0], size):
             part = Element(g.transform, g.t[start : start + size])
             items = torch.arange(start, start + part.t.shape[0], device=part.t.device) % batch
             inputs = x if size == batch else _take(x, items)
-            y, weight = self._predict(inputs, part, None if odds is None else odds[start : start + size])
-            total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(0, items, y)
+            y, weight = self._predict(
+                inputs, part, None if odds is None else odds[start : start + size]
+            )
+            total = (y.new_zeros(batch, *y.shape[1:]) if total is None else total).index_add(
+                0, items, y
+            )
             if weight is not None:
-                seen = (weight.new_zeros(batch, *weight.shape[1:]) if seen is None else seen).index_add(0, items, weight)
+                seen = (
+                    weight.new_zeros(batch, *weight.shape[1:]) if seen is None else seen
+                ).index_add(0, items, weight)
         assert total is not None
         return total, seen
 
@@ -186,55 +216,6 @@ class InvariantModel(nn.Module):
     def with_nodes(self, nodes: int = 16) -> "FixedNodes":
         """The same model over fixed elements: the same answer every time."""
         return FixedNodes(self, nodes)
-
-    def save_pretrained(self, folder: str | Path, *, example: Tensor | None = None) -> None:
-        """Writes a folder for `from_pretrained`: weights as safetensors, the augmentation as a policy, the settings as JSON.
-
-        An earlier save is replaced; a folder that holds something else is left alone. With `example`, a batch of inputs, the
-        folder also tells their shape.
-        """
-        if self.average not in _AVERAGES.values():
-            raise InputError(
-                f"The averaging rule '{self.average.name}' is your own, which no file can hold: use {', '.join(_AVERAGES)}."
-            )
-        action = getattr(self, "action", self.augmentation.transform)
-        same = action is self.augmentation.transform
-        config = {
-            "kind": "EquivariantModel" if self.moves_outputs else "InvariantModel",
-            "average": self.average.name,
-            "train_copies": self.train_copies,
-            "test_copies": self.test_copies,
-            "chunk": self.chunk,
-            "action": None if same else Policy.of(Augmentation(action, self.augmentation.distribution)).data["transform"],
-            "input": None if example is None else {"shape": list(example.shape[1:]), "dtype": str(example.dtype)[6:]},
-        }
-        pretrained.save(folder, config, Policy.of(self.augmentation), self.net)
-
-    @classmethod
-    def from_pretrained(
-        cls, folder: str | Path, net: nn.Module | None = None, *, kinds: Mapping[str, type[nn.Module]] | None = None
-    ) -> "InvariantModel":
-        """Reads what `save_pretrained` wrote, in evaluation mode. Nothing in the folder is executed.
-
-        Args:
-            folder: the folder.
-            net: the network to fill with the weights; augerino's own and timm's are built anew and need none.
-            kinds: transforms and distributions of your own, by name, as in `Policy.augmentation`.
-        """
-        saved = pretrained.load(folder)
-        config, model_kinds = saved.config, {kind.__name__: kind for kind in (InvariantModel, EquivariantModel)}
-        kind, average = model_kinds.get(str(config.get("kind"))), _AVERAGES.get(str(config.get("average")))
-        counts = {name: config.get(name) for name in ("train_copies", "test_copies", "chunk")}
-        whole = all(isinstance(value, int) or (name == "chunk" and value is None) for name, value in counts.items())
-        if kind is None or average is None or not whole:
-            raise InputError(f"{saved.folder / 'config.json'} does not hold the settings of a model: restore it from a copy.")
-        if not issubclass(kind, cls):
-            raise InputError(f"{saved.folder} holds an {kind.__name__}, not an {cls.__name__}: load it with {kind.__name__}.")
-        augmentation = saved.policy.augmentation(kinds).requires_grad_()
-        options: dict[str, Any] = {**counts, "average": average}
-        if kind is EquivariantModel and config.get("action") is not None:
-            options["action"] = Policy({**saved.policy.data, "transform": config["action"]}).augmentation(kinds).transform
-        return kind(pretrained.restore_net(saved, net), augmentation, **options).eval()
 
     def extra_repr(self) -> str:
         return f"train_copies={self.train_copies}, test_copies={self.test_copies}, average={self.average.name}"
@@ -274,7 +255,14 @@ class EquivariantModel(InvariantModel):
 
     moves_outputs = True
 
-    def __init__(self, net: nn.Module, augmentation: Augmentation, *, action: Transform | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        net: nn.Module,
+        augmentation: Augmentation,
+        *,
+        action: Transform | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(net, augmentation, **options)
         self.action = augmentation.transform if action is None else action
         if self.action.names != augmentation.names:
@@ -308,11 +296,15 @@ class EquivariantModel(InvariantModel):
         try:
             back, seen = h.inv(y), h.coverage(y)
         except InputError as error:
-            raise InputError(f"The network's output does not match how g acts on it: {error}") from error
+            raise InputError(
+                f"The network's output does not match how g acts on it: {error}"
+            ) from error
         if seen is None:
             return back, None
         sight = self.action.sight(y, g.t)
-        if sight is not None:  # a value at the rim is that of what was seen, not darkened by what was not
+        if (
+            sight is not None
+        ):  # a value at the rim is that of what was seen, not darkened by what was not
             back = back / sight.clamp_min(1e-6)
         return back * seen, seen
 
@@ -321,7 +313,9 @@ class EquivariantModel(InvariantModel):
         y = total / seen.clamp_min(1e-3)
         if self.training:
             return torch.where(unseen, self.average.before(torch.zeros_like(total)), y)
-        if not torch.compiler.is_compiling() and not bool(unseen.any()):  # a graph cannot wait and see
+        if not torch.compiler.is_compiling() and not bool(
+            unseen.any()
+        ):  # a graph cannot wait and see
             return y
         return torch.where(unseen, self._unaugmented(x), y)
 
@@ -329,12 +323,16 @@ class EquivariantModel(InvariantModel):
         """The prediction of the identity element, before `after`, in chunks too."""
         if self.chunk is None:
             return self._still(x)
-        items = torch.arange(tree.batch_size(x), device=next(tree.leaves(x)).device).split(self.chunk)
+        items = torch.arange(tree.batch_size(x), device=next(tree.leaves(x)).device).split(
+            self.chunk
+        )
         return torch.cat([self._still(_take(x, part)) for part in items])
 
     def _still(self, x: Any) -> Tensor:
         # Not the bare net: a transform with a margin shows it a larger canvas, and the action crops what it says.
-        t = self.augmentation.distribution.spread.detach().new_zeros(tree.batch_size(x), len(self.augmentation.names))
+        t = self.augmentation.distribution.spread.detach().new_zeros(
+            tree.batch_size(x), len(self.augmentation.names)
+        )
         identity = Element(self.augmentation.transform, t)
         return identity.on(self.action).inv(self.average.before(self._outputs(identity(x))))
 
@@ -378,3 +376,16 @@ class FixedNodes(nn.Module):
 
     def extra_repr(self) -> str:
         return f"nodes={self.t.shape[0]}"
+
+
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode without gradients, and back to what it was."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes:  # each to its own: a frozen part stays frozen
+            module.training = training

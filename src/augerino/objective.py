@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
 from augerino.errors import InputError
-from augerino.regularizers import NegativeL2
 
 Regularizer = Callable[[Augmentation], Tensor]
 
@@ -40,7 +40,9 @@ class Objective:
         weight: float = 0.05,
     ) -> None:
         if not 0 <= weight < float("inf"):
-            raise InputError(f"The weight of the penalty must be a number of at least 0, but got {weight}.")
+            raise InputError(
+                f"The weight of the penalty must be a number of at least 0, but got {weight}."
+            )
         self.loss, self.augmentation, self.weight = loss, augmentation, weight
         self.regularizer = NegativeL2() if regularizer is None else regularizer
 
@@ -48,3 +50,53 @@ class Objective:
         loss = self.loss(prediction, target)
         penalty = self.weight * self.regularizer(self.augmentation)
         return Terms(loss, penalty, loss + penalty)
+
+
+# R(theta): what makes wide augmentations cheap.
+
+
+def capped_spread(augmentation: Augmentation) -> Tensor:
+    """The spread of every coordinate, at most its limit, (k,)."""
+    return torch.minimum(augmentation.distribution.spread, augmentation.limits)
+
+
+class NegativeL2:
+    r"""\(-\sum_i \theta_i^2\), the paper's (Benton et al. 2020, Section 3.2)."""
+
+    def __call__(self, augmentation: Augmentation) -> Tensor:
+        return -capped_spread(augmentation).square().sum()
+
+
+class NegativeNorm:
+    r"""\(-\lVert\theta\rVert\), what the paper's released code uses."""
+
+    def __call__(self, augmentation: Augmentation) -> Tensor:
+        return -capped_spread(augmentation).norm()
+
+
+class LogVolume:
+    r"""\(-\sum_i \log \theta_i\), minus the log-volume of the box: every coordinate is pushed by its relative growth."""
+
+    def __call__(self, augmentation: Augmentation) -> Tensor:
+        return -capped_spread(augmentation).log().sum()
+
+
+class NegativeEntropy:
+    r"""\(-H(\mu_\theta)\), minus the entropy of the distribution: the log-volume of a uniform box, and for a Gaussian
+    \(-\sum_i \log \sigma_i - \tfrac12 \log\det R\) up to a constant, R being its correlations.
+
+    Every coordinate is pushed by its relative growth, so units do not matter: radians and pixels may stand side by side,
+    where a sum of squares would be the pixels' alone. A coordinate past its limit gains nothing more.
+
+    Example:
+        >>> from augerino import Affine2d, Uniform
+        >>> round(NegativeEntropy()(Augmentation(Affine2d("rotate"), Uniform([1.0]))).item(), 4)
+        -0.6931
+    """
+
+    def __call__(self, augmentation: Augmentation) -> Tensor:
+        distribution, limits = augmentation.distribution, augmentation.limits
+        beyond = (
+            (distribution.spread / limits - 1).clamp_min(0).log1p()
+        )  # log(spread / limit), where that is above 0
+        return beyond.sum() - distribution.entropy()

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
-from augerino.diagnostics import HaarDeviation, Orbit
-from augerino.progress import History
+from augerino.diagnostics import Orbit
+from augerino.training.state import History
 from augerino.transforms import Transform
 
 if TYPE_CHECKING:
@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 START, LEARNED, TRUE = "#9aa5b1", "#2563eb", "#d97706"
-CLASSES = ("#2563eb", "#d97706", "#059669", "#be185d", "#7c3aed", "#0891b2", "#65a30d", "#dc2626", "#475569", "#a16207")
+CLASSES = (
+    "#2563eb",
+    "#d97706",
+    "#059669",
+    "#be185d",
+    "#7c3aed",
+    "#0891b2",
+    "#65a30d",
+    "#dc2626",
+    "#475569",
+    "#a16207",
+)
 
 _STYLE = {
     "font.size": 9,
@@ -64,7 +75,13 @@ def scale_of(transform: Transform, name: str) -> tuple[float, str]:
 
 
 def draw_distribution(
-    ax: "Axes", transform: Transform, name: str, start: float, learned: float, limit: float, true: float | None = None
+    ax: "Axes",
+    transform: Transform,
+    name: str,
+    start: float,
+    learned: float,
+    limit: float,
+    true: float | None = None,
 ) -> None:
     """The uniform density of one coordinate at the start and as learned; a dashed line where the true extent is known."""
     factor, unit = scale_of(transform, name)
@@ -74,7 +91,9 @@ def draw_distribution(
         ax.plot([-x, -x, x, x], [0, height, height, 0], color=color, lw=1.8, label=label)
     if true is not None:
         for i, side in enumerate((-true, true)):
-            ax.axvline(side * factor, color=TRUE, ls="--", lw=1.4, label="true extent" if i == 0 else None)
+            ax.axvline(
+                side * factor, color=TRUE, ls="--", lw=1.4, label="true extent" if i == 0 else None
+            )
     reach = max(start, learned, true or 0) * factor * 1.25
     edge = limit * factor
     ax.set_xlim(-min(reach, edge * 1.05), min(reach, edge * 1.05))
@@ -84,7 +103,14 @@ def draw_distribution(
     ax.set_yticks([])
 
 
-def draw_bound(ax: "Axes", history: History, transform: Transform, name: str, start: float, true: float | None = None) -> None:
+def draw_bound(
+    ax: "Axes",
+    history: History,
+    transform: Transform,
+    name: str,
+    start: float,
+    true: float | None = None,
+) -> None:
     """One coordinate's bound over training."""
     factor, unit = scale_of(transform, name)
     curve = [start, *history.curve(name)]
@@ -99,21 +125,46 @@ def draw_bound(ax: "Axes", history: History, transform: Transform, name: str, st
     ax.set_ylabel(f"± {unit}")
 
 
-def draw_ranges(ax: "Axes", augmentation: Augmentation, start: dict[str, float], true: dict[str, float] | None = None) -> None:
+def draw_ranges(
+    ax: "Axes",
+    augmentation: Augmentation,
+    start: dict[str, float],
+    true: dict[str, float] | None = None,
+) -> None:
     """Every coordinate in one picture: start and learned range as bars, as a share of the coordinate's limit."""
     names = augmentation.names
     limits = dict(zip(names, augmentation.limits.tolist(), strict=True))
     described = augmentation.describe()
     for row, (name, learned) in enumerate(augmentation.bounds().items()):
-        ax.barh(row, 2 * learned / limits[name], left=-learned / limits[name], height=0.56, color=LEARNED, alpha=0.85)
+        ax.barh(
+            row,
+            2 * learned / limits[name],
+            left=-learned / limits[name],
+            height=0.56,
+            color=LEARNED,
+            alpha=0.85,
+        )
         s = start[name] / limits[name]
-        ax.plot([-s, -s], [row - 0.38, row + 0.38], color=START, lw=2, label="start" if row == 0 else None)
+        ax.plot(
+            [-s, -s],
+            [row - 0.38, row + 0.38],
+            color=START,
+            lw=2,
+            label="start" if row == 0 else None,
+        )
         ax.plot([s, s], [row - 0.38, row + 0.38], color=START, lw=2)
         if true and name in true:
             share = true[name] / limits[name]
             for side in (-share, share):
                 label = "true extent" if side > 0 else None
-                ax.plot([side, side], [row - 0.38, row + 0.38], color=TRUE, lw=2, ls=(0, (2, 1)), label=label)
+                ax.plot(
+                    [side, side],
+                    [row - 0.38, row + 0.38],
+                    color=TRUE,
+                    lw=2,
+                    ls=(0, (2, 1)),
+                    label=label,
+                )
         ax.text(1.04, row, described[name], va="center", color="#334155", clip_on=False)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -125,7 +176,13 @@ def draw_ranges(ax: "Axes", augmentation: Augmentation, start: dict[str, float],
 def draw_image(ax: "Axes", image: Tensor, title: str = "") -> None:
     """One image (C, H, W) in [0, 1]; grey if it has one channel."""
     pixels = image.detach().cpu().float().clamp(0, 1).permute(1, 2, 0).numpy()
-    ax.imshow(pixels[..., 0] if pixels.shape[-1] == 1 else pixels[..., :3], cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    ax.imshow(
+        pixels[..., 0] if pixels.shape[-1] == 1 else pixels[..., :3],
+        cmap="gray",
+        vmin=0,
+        vmax=1,
+        interpolation="nearest",
+    )
     ax.set_axis_off()
     if title:
         ax.set_title(title, fontsize=8)
@@ -143,7 +200,13 @@ def draw_orbit(
     factor, unit = scale_of(transform, curve.coordinate)
     values = [value * factor for value in curve.values]
     for index, probability in enumerate(zip(*curve.outputs, strict=True)):
-        ax.plot(values, probability, color=CLASSES[index % len(CLASSES)], lw=1.8, label=class_names[index])
+        ax.plot(
+            values,
+            probability,
+            color=CLASSES[index % len(CLASSES)],
+            lw=1.8,
+            label=class_names[index],
+        )
     if learned is not None:
         ax.axvspan(-learned * factor, learned * factor, color=LEARNED, alpha=0.08, lw=0)
     if true is not None:
@@ -153,19 +216,6 @@ def draw_orbit(
     ax.set_ylim(-0.03, 1.03)
     ax.set_xlabel(f"{curve.coordinate}, {unit}")
     ax.set_ylabel("probability")
-
-
-def draw_haar_deviation(ax: "Axes", found: HaarDeviation, label: str = "drawn") -> None:
-    """The share of rotations that turn by at most an angle, as drawn and for uniform rotations."""
-    ax.plot(found.degrees, found.haar, color=TRUE, ls="--", lw=1.4, label="uniform rotations")
-    ax.plot(found.degrees, found.drawn, color=LEARNED, lw=1.8, label=label)
-    ax.fill_between(found.degrees, found.drawn, found.haar, color=LEARNED, alpha=0.12, lw=0)
-    ax.set_xlim(0, 180)
-    ax.set_ylim(0, 1)
-    ax.set_xticks(range(0, 181, 45))
-    ax.set_xlabel("angle of the rotation, degrees")
-    ax.set_ylabel("share that turns at most so far")
-    ax.set_title(f"Kolmogorov {found.kolmogorov:.3f}, Wasserstein {found.wasserstein:.1f}°", fontsize=8.5)
 
 
 def sample_gallery(augmentation: Augmentation, x: Tensor, copies: int, seed: int = 0) -> Tensor:

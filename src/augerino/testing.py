@@ -4,9 +4,9 @@ import torch
 import torch.distributions as D
 from torch import Tensor, nn
 
-from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.distributions import LearnedDistribution
 from augerino.errors import InputError
+from augerino.models import evaluation_mode
 from augerino.transforms import Transform
 
 
@@ -42,24 +42,34 @@ def check_transform(
     assert names, f"{name} needs at least one coordinate name"
     assert len(set(names)) == len(names), f"{name} has two coordinates of one name: {names}"
     for what, values in (("limits", transform.limits), ("units", transform.units)):
-        assert values is None or len(values) == len(names), f"{name} has {len(names)} coordinates but {len(values)} {what}"
+        assert values is None or len(values) == len(names), (
+            f"{name} has {len(names)} coordinates but {len(values)} {what}"
+        )
     x = x.double()
     assert len(x) >= 2, "the check needs at least two inputs"
     if t is None:
-        limits = torch.tensor(transform.limits or [1.0] * len(names), dtype=torch.float64).clamp_max(1e3)
-        t = (torch.rand(len(x), len(names), generator=generator, dtype=torch.float64) - 0.5) * limits
+        limits = torch.tensor(
+            transform.limits or [1.0] * len(names), dtype=torch.float64
+        ).clamp_max(1e3)
+        t = (
+            torch.rand(len(x), len(names), generator=generator, dtype=torch.float64) - 0.5
+        ) * limits
     t = t.double()
 
     zero = torch.zeros_like(t)
     still = transform(x, zero)
-    if still.shape != x.shape and inverse_tolerance is not None:  # a larger canvas is the identity if it holds x
+    if (
+        still.shape != x.shape and inverse_tolerance is not None
+    ):  # a larger canvas is the identity if it holds x
         still = transform.inverse(still, zero)
     _assert_close(still, x, 1e-9, f"{name} at zero coordinates is the identity")
     y = transform(x, t)
     assert y.isfinite().all(), f"{name} returned NaN or Inf"
     for i in range(len(x)):
         alone = transform(x[i : i + 1], t[i : i + 1])
-        _assert_close(y[i : i + 1], alone, 1e-9, f"{name} moves an item the same way alone and in a batch")
+        _assert_close(
+            y[i : i + 1], alone, 1e-9, f"{name} moves an item the same way alone and in a batch"
+        )
     single = transform(x.float(), t.float())
     assert single.dtype == torch.float32, f"{name} turned float32 into {single.dtype}"
     _assert_close(single.double(), y, 1e-3, f"{name} agrees between float32 and float64")
@@ -76,18 +86,30 @@ def check_transform(
         numeric = difference.flatten(1).sum(1) / (2 * step)
         scale = numeric.abs().max().clamp_min(1e-3)
         error = float((gradient[:, i] - numeric).abs().max() / scale)
-        assert error <= gradient_tolerance, f"{name}'s gradient along '{coordinate}' is off by {error:.2g} of its size"
+        assert error <= gradient_tolerance, (
+            f"{name}'s gradient along '{coordinate}' is off by {error:.2g} of its size"
+        )
 
     if inverse_tolerance is not None:
         back, weight = transform.inverse(y, t), transform.coverage(y, t)
         # A pixel is judged only if it and all that it was interpolated from stayed in view.
-        seen = torch.ones_like(back) if weight is None else (weight > 1 - 1e-9).to(back).expand_as(back)
-        assert seen.mean() > 0.01, f"{name} leaves nothing in view at these coordinates: choose smaller ones to test its inverse"
+        seen = (
+            torch.ones_like(back)
+            if weight is None
+            else (weight > 1 - 1e-9).to(back).expand_as(back)
+        )
+        assert seen.mean() > 0.01, (
+            f"{name} leaves nothing in view at these coordinates: choose smaller ones to test its inverse"
+        )
         error = float(((back - x) * seen).abs().max() / (x.max() - x.min()).clamp_min(1e-12))
-        assert error <= inverse_tolerance, f"{name}'s inverse leaves an error of {error:.2g} of the range of x"
+        assert error <= inverse_tolerance, (
+            f"{name}'s inverse leaves an error of {error:.2g} of the range of x"
+        )
 
 
-def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, seed: int = 0) -> None:
+def check_distribution(
+    distribution: LearnedDistribution, *, n: int = 20_000, seed: int = 0
+) -> None:
     """Asserts the laws of a learned distribution; it is left as it was.
 
     A call returns a torch distribution; samples lie in the support and follow it; the entropy is that of the samples;
@@ -99,8 +121,12 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     """
     name, k = type(distribution).__name__, distribution.size
     current = distribution()
-    assert isinstance(current, D.Distribution), f"{name}() must return a torch distribution, but returned {type(current)}"
-    assert current.event_shape == (k,), f"{name}() has event shape {tuple(current.event_shape)}, but {k} coordinates"
+    assert isinstance(current, D.Distribution), (
+        f"{name}() must return a torch distribution, but returned {type(current)}"
+    )
+    assert current.event_shape == (k,), (
+        f"{name}() has event shape {tuple(current.event_shape)}, but {k} coordinates"
+    )
     device = distribution.spread.device
     draw = [distribution.rsample(n, torch.Generator(device).manual_seed(seed)) for _ in range(2)]
     t = draw[0]
@@ -108,32 +134,48 @@ def check_distribution(distribution: LearnedDistribution, *, n: int = 20_000, se
     assert torch.equal(*draw), f"{name}.rsample does not repeat with the same seed"
     assert t.dtype == distribution.spread.dtype, f"{name}.rsample returned {t.dtype}"
     low, high = distribution.support
-    assert ((t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())).all(), f"{name} drew a sample outside its support"
+    assert ((t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())).all(), (
+        f"{name} drew a sample outside its support"
+    )
     assert distribution.spread.shape == (k,), f"{name}.spread must have shape ({k},)"
     assert (distribution.spread >= 0).all(), f"{name}.spread is negative"
     # A half-range is 1.7 standard deviations (2.4 for one side of a ball), a standard deviation 1, twice a probability at most 2.
-    assert (distribution.spread <= 2.5 * current.variance.sqrt() + 1e-6).all(), f"{name}.spread is wider than what it draws"
+    assert (distribution.spread <= 2.5 * current.variance.sqrt() + 1e-6).all(), (
+        f"{name}.spread is wider than what it draws"
+    )
 
     noise = 6 / n**0.5  # six standard errors
     deviation = current.variance.sqrt()
-    assert ((t.mean(0) - current.mean).abs() <= noise * deviation + 1e-9).all(), f"{name}'s samples have another mean"
-    assert ((t.std(0) - deviation).abs() <= noise * 2 * deviation + 1e-9).all(), f"{name}'s samples spread otherwise"
+    assert ((t.mean(0) - current.mean).abs() <= noise * deviation + 1e-9).all(), (
+        f"{name}'s samples have another mean"
+    )
+    assert ((t.std(0) - deviation).abs() <= noise * 2 * deviation + 1e-9).all(), (
+        f"{name}'s samples spread otherwise"
+    )
     inside = t.detach().clamp(low, high)
     surprise = -current.log_prob(inside).detach()
     entropy = float(distribution.entropy().detach())
     allowed = noise * float(surprise.std()) + 1e-4 * max(1.0, abs(entropy))
     measured = float(surprise.mean())
-    assert abs(measured - entropy) <= allowed, f"{name}.entropy() is {entropy:.4g}, but its samples say {measured:.4g}"
+    assert abs(measured - entropy) <= allowed, (
+        f"{name}.entropy() is {entropy:.4g}, but its samples say {measured:.4g}"
+    )
 
     parameters = dict(distribution.named_parameters())
     if parameters:
         assert t.requires_grad, f"{name}.rsample sends no gradient to its parameters"
-        gradients = torch.autograd.grad(t.square().sum() + t.sum(), list(parameters.values()), allow_unused=True)
+        gradients = torch.autograd.grad(
+            t.square().sum() + t.sum(), list(parameters.values()), allow_unused=True
+        )
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            assert gradient is not None and gradient.isfinite().all(), f"{name}.rsample sends no gradient to {parameter}"
+            assert gradient is not None and gradient.isfinite().all(), (
+                f"{name}.rsample sends no gradient to {parameter}"
+            )
     rebuilt = type(distribution)(**distribution.settings()).to(device)
     gap = (rebuilt.spread.double() - distribution.spread.double()).abs()
-    assert (gap <= 1e-5 * distribution.spread.double()).all(), f"{name}(**settings()) is another distribution"
+    assert (gap <= 1e-5 * distribution.spread.double()).all(), (
+        f"{name}(**settings()) is another distribution"
+    )
 
 
 def invariance_error(model: nn.Module, x: Tensor, transform: Transform, t: Tensor) -> float:
@@ -143,13 +185,19 @@ def invariance_error(model: nn.Module, x: Tensor, transform: Transform, t: Tenso
     return _relative(moved, reference, None)
 
 
-def assert_invariant(model: nn.Module, x: Tensor, transform: Transform, t: Tensor, tolerance: float = 1e-4) -> None:
+def assert_invariant(
+    model: nn.Module, x: Tensor, transform: Transform, t: Tensor, tolerance: float = 1e-4
+) -> None:
     """Asserts that a model's `invariance_error` is within a tolerance."""
     error = invariance_error(model, x, transform, t)
-    assert error <= tolerance, f"not invariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
+    assert error <= tolerance, (
+        f"not invariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
+    )
 
 
-def equivariance_error(model: nn.Module, x: Tensor, transform: Transform, t: Tensor, action: Transform | None = None) -> float:
+def equivariance_error(
+    model: nn.Module, x: Tensor, transform: Transform, t: Tensor, action: Transform | None = None
+) -> float:
     """How far g^-1 f(g x) is from f(x), where g kept things in view: relative root mean square; 0 is equivariant.
 
     `action` is how g acts on outputs; by default as on inputs.
@@ -161,24 +209,39 @@ def equivariance_error(model: nn.Module, x: Tensor, transform: Transform, t: Ten
 
 
 def assert_equivariant(
-    model: nn.Module, x: Tensor, transform: Transform, t: Tensor, action: Transform | None = None, tolerance: float = 1e-4
+    model: nn.Module,
+    x: Tensor,
+    transform: Transform,
+    t: Tensor,
+    action: Transform | None = None,
+    tolerance: float = 1e-4,
 ) -> None:
     """Asserts that a model's `equivariance_error` is within a tolerance."""
     error = equivariance_error(model, x, transform, t, action)
-    assert error <= tolerance, f"not equivariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
+    assert error <= tolerance, (
+        f"not equivariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
+    )
 
 
 def _relative(value: Tensor, reference: Tensor, weight: Tensor | None) -> float:
-    seen = torch.ones_like(reference) if weight is None else (weight > 1 - 1e-6).to(reference).expand_as(reference)
+    seen = (
+        torch.ones_like(reference)
+        if weight is None
+        else (weight > 1 - 1e-6).to(reference).expand_as(reference)
+    )
     if not seen.any():
-        raise InputError("Nothing stays in view at these coordinates, so nothing can be compared: choose smaller ones.")
+        raise InputError(
+            "Nothing stays in view at these coordinates, so nothing can be compared: choose smaller ones."
+        )
     difference = ((value - reference).square() * seen).sum()
     size = (reference.square() * seen).sum().clamp_min(1e-30)
     return float((difference / size).sqrt())
 
 
 def _assert_close(value: Tensor, expected: Tensor, tolerance: float, law: str) -> None:
-    assert value.shape == expected.shape, f"not kept: {law} (shape {tuple(value.shape)} instead of {tuple(expected.shape)})"
+    assert value.shape == expected.shape, (
+        f"not kept: {law} (shape {tuple(value.shape)} instead of {tuple(expected.shape)})"
+    )
     error = float((value - expected).abs().max()) if value.numel() else 0.0
     scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
     assert error <= tolerance * scale, f"not kept: {law} (off by {error:.3g})"

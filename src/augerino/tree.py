@@ -42,7 +42,9 @@ def batch_size(tree: Any) -> int:
     # Compared one by one: a batch size that torch.export keeps open cannot be put into a set.
     if not found or any(leaf.dim() == 0 or leaf.shape[0] != found[0].shape[0] for leaf in found):
         shapes = ", ".join(str(tuple(leaf.shape)) for leaf in found) or "no tensor at all"
-        raise InputError(f"A batch needs tensors of one common first dimension, but its shapes are: {shapes}.")
+        raise InputError(
+            f"A batch needs tensors of one common first dimension, but its shapes are: {shapes}."
+        )
     return found[0].shape[0]
 
 

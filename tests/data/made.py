@@ -39,7 +39,10 @@ def mask_folder(root, numbers, side=12):
     for i, there in enumerate(numbers):
         save(picture(i, side, side), root / "images" / f"{i:02}.png")
         stripes = np.array(there)[np.arange(side) * len(there) // side]
-        save(Image.fromarray(np.tile(stripes.astype(np.uint8), (side, 1))), root / "masks" / f"{i:02}.png")
+        save(
+            Image.fromarray(np.tile(stripes.astype(np.uint8), (side, 1))),
+            root / "masks" / f"{i:02}.png",
+        )
     return root
 
 
@@ -64,7 +67,10 @@ def shard_folder(root, shards=4, each=10, classes=2, first=0):
     """Shards of numbered pictures whose classes take turns."""
     for k in range(shards):
         numbers = range(first + k * each, first + (k + 1) * each)
-        pairs = [[(f"{i:05}.png", encoded(picture(i))), (f"{i:05}.cls", b"%d" % (i % classes))] for i in numbers]
+        pairs = [
+            [(f"{i:05}.png", encoded(picture(i))), (f"{i:05}.cls", b"%d" % (i % classes))]
+            for i in numbers
+        ]
         write_tar(root / f"{k:04}.tar", [member for pair in pairs for member in pair])
     return root
 

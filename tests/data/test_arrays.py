@@ -15,10 +15,15 @@ def test_batches_cover_everything_once_in_a_new_order():
     assert all(sorted(order.tolist()) == list(range(23)) for order in orders)
     assert not torch.equal(*orders)
     assert [len(batch) for batch, _ in loader] == [5, 5, 5, 5, 3] and len(loader) == 5
-    assert torch.cat([batch for batch, _ in Batches(x, x, 5, shuffle=False)]).tolist() == list(range(23))
+    assert torch.cat([batch for batch, _ in Batches(x, x, 5, shuffle=False)]).tolist() == list(
+        range(23)
+    )
 
 
-@pytest.mark.parametrize(("n", "size", "expected"), [(9, 4, [4, 5]), (1, 4, [1]), (5, 5, [5]), (3, 1, [1, 1, 1]), (2, 4, [2])])
+@pytest.mark.parametrize(
+    ("n", "size", "expected"),
+    [(9, 4, [4, 5]), (1, 4, [1]), (5, 5, [5]), (3, 1, [1, 1, 1]), (2, 4, [2])],
+)
 def test_no_batch_of_one_is_left_over(n, size, expected):
     loader = Batches(torch.arange(n), torch.arange(n), size)
     assert [len(batch) for batch, _ in loader] == expected and len(loader) == len(expected)

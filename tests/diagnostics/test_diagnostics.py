@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
-from augerino.defaults import masked_nll, output_action
 from augerino.diagnostics import evaluate, judge_all, orbit, score, verdicts
 from augerino.diagnostics.items import chance, judge
 from augerino.diagnostics.pixels import Pixels
+from augerino.learning.defaults import masked_nll, output_action
 from tests.conftest import smooth_images
 
 
@@ -23,7 +23,9 @@ class Scores(nn.Module):
         self.unused = nn.Parameter(torch.zeros(1))
 
     def forward(self, x):
-        right = x[..., x.shape[-1] // 2 :].sum(dim=(1, 2, 3)) - x[..., : x.shape[-1] // 2].sum(dim=(1, 2, 3))
+        right = x[..., x.shape[-1] // 2 :].sum(dim=(1, 2, 3)) - x[..., : x.shape[-1] // 2].sum(
+            dim=(1, 2, 3)
+        )
         return torch.stack([-right, right], dim=1)
 
 
@@ -42,7 +44,10 @@ def test_several_known_extents_are_each_told_by_itself():
     augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.5, 0.5]))
     start = {"rotate": 0.3, "scale": 0.3}
     first, second = verdicts(augmentation, start, {"rotate": math.pi / 4, "scale": 1.0})
-    assert first.sentence.endswith("true extent by itself ±45.0°") and "true extent by itself" in second.sentence
+    assert (
+        first.sentence.endswith("true extent by itself ±45.0°")
+        and "true extent by itself" in second.sentence
+    )
     alone, _ = verdicts(augmentation, start, {"rotate": math.pi / 4, "shear": 1.0})
     assert alone.sentence.endswith("true extent ±45.0°")
 
@@ -78,7 +83,10 @@ def test_without_evidence_a_bound_on_its_way_is_not_decided():
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.4]))
     (verdict,) = verdicts(augmentation, {"rotate": 0.3}, unfinished=("rotate",))
     assert verdict.answer == "undecided"
-    assert verdict.sentence == "rotate: not decided, still moving at ±22.9° when training ended: needs more data or epochs"
+    assert (
+        verdict.sentence
+        == "rotate: not decided, still moving at ±22.9° when training ended: needs more data or epochs"
+    )
 
 
 def test_a_verdict_without_limits_or_units():
@@ -95,13 +103,22 @@ def test_a_verdict_without_limits_or_units():
 @pytest.mark.parametrize(
     ("augmentation", "sentence"),
     [
-        (ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.9])), "flip_horizontal: learned 90.0 % of copies"),
+        (
+            ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.9])),
+            "flip_horizontal: learned 90.0 % of copies",
+        ),
         (
             ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.001])),
             "flip_horizontal: learned 0.1 % of copies, as good as none",
         ),
-        (ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])), "rotate: learned -0.1° to +90.0°"),
-        (ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([1.5], [0.01])), "rotate: learned ±0.6° (sd) around +85.9°"),
+        (
+            ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])),
+            "rotate: learned -0.1° to +90.0°",
+        ),
+        (
+            ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([1.5], [0.01])),
+            "rotate: learned ±0.6° (sd) around +85.9°",
+        ),
     ],
 )
 def test_every_distribution_is_told_as_it_is(augmentation, sentence):
@@ -120,10 +137,20 @@ def test_every_distribution_is_told_as_it_is(augmentation, sentence):
 def test_masks_follow_where_labels_stay(bound, words):
     spatial = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
     augmentation = ag.Chain(spatial, ag.Augmentation(ag.Brightness(), ag.Uniform([0.5])))
-    model = ag.EquivariantModel(nn.Identity(), augmentation, action=output_action(augmentation.transform))
-    assert model.followed == ("rotate",) and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
-    rotate, brightness = verdicts(augmentation, augmentation.bounds(), followed=model.followed, outputs="masks")
-    assert rotate.sentence == words and brightness.sentence == "brightness: learned ±50.0 % of full intensity"
+    model = ag.EquivariantModel(
+        nn.Identity(), augmentation, action=output_action(augmentation.transform)
+    )
+    assert (
+        model.followed == ("rotate",)
+        and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
+    )
+    rotate, brightness = verdicts(
+        augmentation, augmentation.bounds(), followed=model.followed, outputs="masks"
+    )
+    assert (
+        rotate.sentence == words
+        and brightness.sentence == "brightness: learned ±50.0 % of full intensity"
+    )
 
 
 def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():
@@ -141,7 +168,11 @@ def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():
     assert evaluate(Left(), masked_nll, batches).accuracy == pytest.approx(3 / 5)
     judged = judge_all(Left(), batches)
     found = score("left", 1, judged)
-    assert found.items == 2 and found.accuracy.mean == pytest.approx(3 / 5) and found.mean_iou.mean == pytest.approx(0.3)
+    assert (
+        found.items == 2
+        and found.accuracy.mean == pytest.approx(3 / 5)
+        and found.mean_iou.mean == pytest.approx(0.3)
+    )
     assert found.accuracy.low == 0 and found.accuracy.high == pytest.approx(3 / 4)
     assert judged.pixels.iou() == [pytest.approx(0.6), 0.0] and judged.pixels.holding() == [1, 2]
     assert judged.targets is None and all(math.isfinite(value) for value in judged.items.loss)
@@ -151,7 +182,9 @@ def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():
 
 def test_the_interval_of_very_many_maps_is_that_of_fewer_groups(monkeypatch):
     target = torch.randint(3, (60, 4, 4), generator=torch.Generator().manual_seed(0))
-    predicted = torch.where(torch.rand(target.shape, generator=torch.Generator().manual_seed(1)) < 0.7, target, 0)
+    predicted = torch.where(
+        torch.rand(target.shape, generator=torch.Generator().manual_seed(1)) < 0.7, target, 0
+    )
     few = Pixels.of(predicted, target, 3)
     monkeypatch.setattr("augerino.diagnostics.pixels.MOST_RESAMPLED", 20)
     many = Pixels.join([few])
@@ -172,7 +205,9 @@ def test_class_255_is_a_class_like_any_other():
 def test_evaluation_leaves_frozen_parts_frozen():
     model = nn.Sequential(Scores(), nn.BatchNorm1d(2)).train()
     model[1].eval()
-    evaluate(model, F.cross_entropy, ag.data.Batches(torch.rand(4, 1, 4, 4), torch.arange(4) % 2, 2))
+    evaluate(
+        model, F.cross_entropy, ag.data.Batches(torch.rand(4, 1, 4, 4), torch.arange(4) % 2, 2)
+    )
     assert model.training and model[0].training and not model[1].training
 
 
@@ -191,4 +226,7 @@ def test_a_verdict_speaks_of_extents_and_its_table_also_of_how_often():
     mirror = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5]))
     found = verdicts(ag.Chain(turn, mirror), start={"rotate": 0.3, "flip_horizontal": 0.3})
     assert found[0].sentence == "rotate: learned ±30.0°"
-    assert [verdict.learned_text for verdict in found] == ["±30.0° in 25 % of copies", "50.0 % of copies"]
+    assert [verdict.learned_text for verdict in found] == [
+        "±30.0° in 25 % of copies",
+        "50.0 % of copies",
+    ]

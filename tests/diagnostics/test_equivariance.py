@@ -23,7 +23,9 @@ class Place(nn.Module):
 
 
 def test_a_pointwise_network_follows_every_quarter_turn_exactly():
-    found = equivariance_error(nn.Conv2d(2, 4, 1).double(), smooth_images(), TURN, "rotate", QUARTERS)
+    found = equivariance_error(
+        nn.Conv2d(2, 4, 1).double(), smooth_images(), TURN, "rotate", QUARTERS
+    )
     assert found.values == pytest.approx(QUARTERS.tolist()) and found.coordinate == "rotate"
     assert max(found.labels) < 0.01 and max(found.probabilities) < 1e-5
 
@@ -37,7 +39,10 @@ def test_a_network_that_knows_its_place_does_not():
 def test_averaging_over_turns_lowers_the_error():
     turns = ag.Augmentation(TURN, ag.Uniform([math.pi]))
     averaged = ag.EquivariantModel(Place(), turns, average=ag.mean_log_prob, test_copies=64)
-    bare, mean = (equivariance_error(m, smooth_images().float(), TURN, "rotate", QUARTERS) for m in (Place(), averaged))
+    bare, mean = (
+        equivariance_error(m, smooth_images().float(), TURN, "rotate", QUARTERS)
+        for m in (Place(), averaged)
+    )
     assert mean.probabilities[2] < bare.probabilities[2] / 3
 
 
@@ -45,8 +50,12 @@ def test_only_the_pixels_asked_for_are_compared():
     left = torch.zeros(3, 24, 24, dtype=torch.bool)
     left[:, :, :4] = True
     x = smooth_images()
-    assert equivariance_error(Place(), x, TURN, "rotate", torch.tensor([0.3]), left).labels[0] < 0.01  # far from the middle
-    nothing = equivariance_error(Place(), x, TURN, "rotate", torch.tensor([0.3]), torch.zeros_like(left))
+    assert (
+        equivariance_error(Place(), x, TURN, "rotate", torch.tensor([0.3]), left).labels[0] < 0.01
+    )  # far from the middle
+    nothing = equivariance_error(
+        Place(), x, TURN, "rotate", torch.tensor([0.3]), torch.zeros_like(left)
+    )
     assert nothing.labels == nothing.probabilities == [0.0]
 
 

@@ -36,7 +36,9 @@ def flat_pictures(n=400, seed=0):
 def model_with(bound, transform=None, sharpness=200.0):
     transform = transform or ag.Brightness()
     return ag.InvariantModel(
-        Threshold(sharpness), ag.Augmentation(transform, ag.Uniform([bound] * len(transform.names))), average=ag.mean_log_prob
+        Threshold(sharpness),
+        ag.Augmentation(transform, ag.Uniform([bound] * len(transform.names))),
+        average=ag.mean_log_prob,
     )
 
 
@@ -65,20 +67,30 @@ def test_evidence_leaves_the_model_and_the_random_state_alone():
     model = model_with(0.15).train()
     state, bounds = torch.get_rng_state(), model.augmentation.bounds()
     first = gather(model, x, y)
-    assert model.training and torch.equal(state, torch.get_rng_state()) and model.augmentation.bounds() == bounds
+    assert (
+        model.training
+        and torch.equal(state, torch.get_rng_state())
+        and model.augmentation.bounds() == bounds
+    )
     assert gather(model, x, y) == first
 
 
 def sentence(bound, **options):
     x, y = flat_pictures()
     model = model_with(bound, sharpness=options.pop("sharpness", 200.0))
-    (verdict,) = verdicts(model.augmentation, {"brightness": 0.3}, findings=gather(model, x, y, steps=20), **options)
+    (verdict,) = verdicts(
+        model.augmentation, {"brightness": 0.3}, findings=gather(model, x, y, steps=20), **options
+    )
     return verdict
 
 
 def test_a_symmetry_is_told_with_its_interval():
     verdict = sentence(0.2)
-    assert verdict.answer == "symmetry" and "95 %" in verdict.sentence and "invariant up to" in verdict.sentence
+    assert (
+        verdict.answer == "symmetry"
+        and "95 %" in verdict.sentence
+        and "invariant up to" in verdict.sentence
+    )
     assert verdict.interval[0] < 0.22 < verdict.interval[1] + 0.02
 
 
@@ -94,7 +106,11 @@ def test_a_bound_below_what_the_data_bear_says_both():
 
 def test_a_bound_still_on_its_way_decides_nothing():
     verdict = sentence(0.11, unfinished=("brightness",))
-    assert verdict.answer == "undecided" and "still moving" in verdict.sentence and "more data or epochs" in verdict.sentence
+    assert (
+        verdict.answer == "undecided"
+        and "still moving" in verdict.sentence
+        and "more data or epochs" in verdict.sentence
+    )
 
 
 def test_a_network_that_knows_nothing_decides_nothing():
@@ -105,13 +121,21 @@ def test_a_network_that_knows_nothing_decides_nothing():
 def test_a_loose_interval_decides_nothing():
     known = Change(1.0, 0.9, 1.1)
     none = Change(0.0, 0.0, 0.0)
-    evidence = Evidence("brightness", none, None, none, None, 0.3, [0.0, 0.4], [none, none], 0.05, 0.2, (0.05, 0.39))
+    evidence = Evidence(
+        "brightness", none, None, none, None, 0.3, [0.0, 0.4], [none, none], 0.05, 0.2, (0.05, 0.39)
+    )
     augmentation = ag.Augmentation(ag.Brightness(), ag.Uniform([0.2]))
-    (verdict,) = verdicts(augmentation, {"brightness": 0.3}, findings=Findings(10, 2.0, known, {"brightness": evidence}))
+    (verdict,) = verdicts(
+        augmentation,
+        {"brightness": 0.3},
+        findings=Findings(10, 2.0, known, {"brightness": evidence}),
+    )
     assert verdict.answer == "undecided" and "anywhere in" in verdict.sentence
 
 
-@pytest.mark.parametrize(("probability", "answer"), [(0.5, "full"), (0.02, "none"), (0.25, "undecided")])
+@pytest.mark.parametrize(
+    ("probability", "answer"), [(0.5, "full"), (0.02, "none"), (0.25, "undecided")]
+)
 def test_flips_are_judged_by_what_mirroring_does(probability, answer):
     class Side(nn.Module):
         def __init__(self, sharpness):
@@ -152,17 +176,26 @@ class Copy(nn.Module):
 
 
 def follower(bound):
-    return ag.EquivariantModel(Copy(), ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound])), average=ag.mean_log_prob)
+    return ag.EquivariantModel(
+        Copy(),
+        ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound])),
+        average=ag.mean_log_prob,
+    )
 
 
 def test_masks_are_asked_where_they_say_something():
-    x = (torch.rand(12, 1, 9, 9, generator=torch.Generator().manual_seed(0)).cumsum(-1) > 2.5).float()
+    x = (
+        torch.rand(12, 1, 9, 9, generator=torch.Generator().manual_seed(0)).cumsum(-1) > 2.5
+    ).float()
     y = x[:, 0].long()
     y[0] = 255
     y[1, :4] = 255
     findings = gather(follower(0.3), x, y)
     assert findings.items == 11 and findings.known.low > 0
-    numbers = [c.mean for c in findings.coordinates["rotate"].rise] + [findings.chance, findings.known.mean]
+    numbers = [c.mean for c in findings.coordinates["rotate"].rise] + [
+        findings.chance,
+        findings.known.mean,
+    ]
     assert all(math.isfinite(number) for number in numbers)
     assert findings == gather(follower(0.3), x[1:], y[1:])
     with pytest.raises(ag.InputError, match="Every pixel of the held-out masks is ignored"):
@@ -171,23 +204,52 @@ def test_masks_are_asked_where_they_say_something():
 
 def test_a_symmetry_of_masks_is_an_equivariance():
     known, none = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0)
-    evidence = Evidence("rotate", none, None, none, None, 0.3, [0.0, 0.6], [none, none], 0.05, 0.3, (0.29, 0.31))
+    evidence = Evidence(
+        "rotate", none, None, none, None, 0.3, [0.0, 0.6], [none, none], 0.05, 0.3, (0.29, 0.31)
+    )
     model = follower(0.3)
     findings = Findings(10, 2.0, known, {"rotate": evidence})
-    (verdict,) = verdicts(model.augmentation, {"rotate": 0.3}, None, findings, followed=model.followed, outputs="masks")
-    assert verdict.sentence == "rotate: yes, equivariant, masks follow up to ±17.2° (95 %: ±16.6° to ±17.8°)"
+    (verdict,) = verdicts(
+        model.augmentation,
+        {"rotate": 0.3},
+        None,
+        findings,
+        followed=model.followed,
+        outputs="masks",
+    )
+    assert (
+        verdict.sentence
+        == "rotate: yes, equivariant, masks follow up to ±17.2° (95 %: ±16.6° to ±17.8°)"
+    )
 
 
 def test_mirrored_masks_are_told_as_such():
     known, harmless, harm = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0), Change(0.9, 0.8, 1.0)
     told = []
     for probability, rise in ((0.5, harmless), (0.02, harm)):
-        evidence = Evidence("flip_horizontal", rise, None, rise, None, 1.0, [0.0, 1.0], [harmless, rise], 0.05, None, None)
+        evidence = Evidence(
+            "flip_horizontal",
+            rise,
+            None,
+            rise,
+            None,
+            1.0,
+            [0.0, 1.0],
+            [harmless, rise],
+            0.05,
+            None,
+            None,
+        )
         augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
         findings = Findings(10, 2.0, known, {"flip_horizontal": evidence})
         options = {"findings": findings, "followed": augmentation.names, "outputs": "masks"}
-        told += [verdict.sentence for verdict in verdicts(augmentation, augmentation.bounds(), **options)]
-    assert "masks of mirrored inputs are mirrored" in told[0] and "have other masks than the mirrored ones" in told[1]
+        told += [
+            verdict.sentence for verdict in verdicts(augmentation, augmentation.bounds(), **options)
+        ]
+    assert (
+        "masks of mirrored inputs are mirrored" in told[0]
+        and "have other masks than the mirrored ones" in told[1]
+    )
 
 
 def test_judging_classes_values_and_maps():
@@ -197,7 +259,11 @@ def test_judging_classes_values_and_maps():
     loss, right = judge(log_probs, labels)
     counted = labels[2]
     expected = -log_probs[2].gather(0, counted[None])[0].mean()
-    assert loss[2].item() == pytest.approx(expected.item(), rel=1e-5) and loss[1] == 0 and right[1] == 0
+    assert (
+        loss[2].item() == pytest.approx(expected.item(), rel=1e-5)
+        and loss[1] == 0
+        and right[1] == 0
+    )
     loss, right = judge(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 4.0]]))
     assert loss.item() == 2 and right is None
 
@@ -213,4 +279,6 @@ def test_a_bootstrap_interval_covers_the_mean_as_often_as_it_says():
     for seed in range(200):
         change = resample(60, seed).change(torch.randn(60, generator=generator))
         inside += change.low <= 0 <= change.high
-    assert 0.88 <= inside / 200 <= 0.99  # 95 % up to the noise of 200 tries and the bias of small samples
+    assert (
+        0.88 <= inside / 200 <= 0.99
+    )  # 95 % up to the noise of 200 tries and the bias of small samples

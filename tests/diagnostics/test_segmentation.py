@@ -20,14 +20,18 @@ def test_every_known_pixel_is_counted_once_and_batches_add_up():
     predicted, target = maps()
     whole = confusion(predicted, target, 4)
     assert whole.sum() == (target != 255).sum()
-    assert torch.equal(whole, sum(confusion(p, t, 4) for p, t in zip(predicted, target, strict=True)))
+    assert torch.equal(
+        whole, sum(confusion(p, t, 4) for p, t in zip(predicted, target, strict=True))
+    )
     assert whole[1, 2] == ((target == 1) & (predicted == 2)).sum()
 
 
 def test_shares_are_what_they_say():
     predicted, target = maps()
     found, known = confusion(predicted, target, 4), target != 255
-    assert pixel_accuracy(found) == pytest.approx((predicted == target)[known].double().mean().item())
+    assert pixel_accuracy(found) == pytest.approx(
+        (predicted == target)[known].double().mean().item()
+    )
     for label in range(4):
         a, b = (predicted == label) & known, target == label
         assert iou(found)[label] == pytest.approx(((a & b).sum() / (a | b).sum()).item())
@@ -38,7 +42,10 @@ def test_what_is_ignored_changes_nothing():
     predicted, target = maps()
     other = torch.where(target == 255, 3 - predicted, predicted)
     assert torch.equal(confusion(other, target, 4), confusion(predicted, target, 4))
-    assert torch.equal(confusion(predicted, target.where(target != 255, 9), 4, ignore=9), confusion(predicted, target, 4))
+    assert torch.equal(
+        confusion(predicted, target.where(target != 255, 9), 4, ignore=9),
+        confusion(predicted, target, 4),
+    )
 
 
 def test_a_perfect_prediction_and_classes_that_do_not_occur():

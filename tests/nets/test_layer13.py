@@ -7,7 +7,15 @@ from augerino.nets.layer13 import Layer13
 
 def count(channels, outputs, k):
     """Weights by the table of Laine and Aila: kernels without biases, two numbers of batch norm a channel, and the head."""
-    three = [(channels, k), (k, k), (k, k), (k, 2 * k), (2 * k, 2 * k), (2 * k, 2 * k), (2 * k, 4 * k)]
+    three = [
+        (channels, k),
+        (k, k),
+        (k, k),
+        (k, 2 * k),
+        (2 * k, 2 * k),
+        (2 * k, 2 * k),
+        (2 * k, 4 * k),
+    ]
     one = [(4 * k, 2 * k), (2 * k, k)]
     kernels = sum(9 * a * b for a, b in three) + sum(a * b for a, b in one)
     return kernels + sum(2 * b for _, b in three + one) + k * outputs + outputs

@@ -4,7 +4,14 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.nets.lieconv import QM9_SPECIES, LieConv, LieResNet, Nearest, nearest_points, rows_by_size
+from augerino.nets.lieconv import (
+    QM9_SPECIES,
+    LieConv,
+    LieResNet,
+    Nearest,
+    nearest_points,
+    rows_by_size,
+)
 
 BOTH = pytest.mark.parametrize("group", ["trivial", "T3"])
 SEEING = pytest.mark.parametrize("neighbours", [None, 4])
@@ -17,7 +24,9 @@ def molecules(
     mask = torch.arange(points) < torch.tensor(counts)[:, None]
     generator = torch.Generator().manual_seed(1)
     positions = 2 * torch.randn(len(counts), 40, 3, dtype=dtype, generator=generator)[:, :points]
-    charges = torch.tensor(QM9_SPECIES)[torch.randint(0, 5, (len(counts), 40), generator=generator)][:, :points]
+    charges = torch.tensor(QM9_SPECIES)[
+        torch.randint(0, 5, (len(counts), 40), generator=generator)
+    ][:, :points]
     return {
         "positions": torch.where(mask[..., None], positions, filling),
         "charges": torch.where(mask, charges, 0),
@@ -37,7 +46,10 @@ def small(group: str, neighbours: int | None = None, **options: int) -> LieResNe
 @SEEING
 def test_translations_change_nothing_for_t3_and_much_for_trivial(neighbours, training):
     batch = molecules([7, 3, 5, 1], 7)
-    moved = {**batch, "positions": batch["positions"] + torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)}
+    moved = {
+        **batch,
+        "positions": batch["positions"] + torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64),
+    }
     t3, trivial = (small(group, neighbours).train(training) for group in ("T3", "trivial"))
     assert (t3(batch) - t3(moved)).abs().max() < 1e-10
     assert (t3.float()(_single(batch)) - t3(_single(moved))).abs().max() < 1e-5
@@ -60,7 +72,11 @@ def test_rotations_must_be_learned(group):
 @SEEING
 @MODES
 def test_the_order_of_the_atoms_changes_nothing(group, neighbours, training):
-    net, batch, order = small(group, neighbours).train(training), molecules([7, 3, 5, 1], 7), torch.randperm(7)
+    net, batch, order = (
+        small(group, neighbours).train(training),
+        molecules([7, 3, 5, 1], 7),
+        torch.randperm(7),
+    )
     assert torch.allclose(net(batch), net({key: value[:, order] for key, value in batch.items()}))
 
 
@@ -99,7 +115,9 @@ def test_enough_neighbours_are_all():
     batch, everybody = molecules([7, 4, 6], 7), small("T3").eval()
     nearest = small("T3", 6).eval()
     nearest.load_state_dict(everybody.state_dict())
-    assert not torch.allclose(nearest(batch)[0], everybody(batch)[0], atol=1e-6)  # seven atoms, six seen
+    assert not torch.allclose(
+        nearest(batch)[0], everybody(batch)[0], atol=1e-6
+    )  # seven atoms, six seen
     assert torch.allclose(nearest(batch)[1:], everybody(batch)[1:])
 
 
@@ -134,10 +152,14 @@ def test_a_convolution_is_the_mean_of_kernel_times_values_over_neighbours(neighb
     for row, h in zip(rows.tolist(), got, strict=True):
         item, i = divmod(row, 5)
         others = [j for j in range(5) if mask[item, j]]
-        others = sorted(others, key=lambda j: (positions[item, i] - positions[item, j]).norm().item())[:neighbours]
+        others = sorted(
+            others, key=lambda j: (positions[item, i] - positions[item, j]).norm().item()
+        )[:neighbours]
         terms = []
         for j in others:
-            matrix = torch.einsum("omc,m->oc", weight, conv.kernel((positions[item, i] - positions[item, j])[None])[0])
+            matrix = torch.einsum(
+                "omc,m->oc", weight, conv.kernel((positions[item, i] - positions[item, j])[None])[0]
+            )
             terms.append(matrix @ values[item, j])
         assert torch.allclose(h, torch.stack(terms).mean(0) + conv.mix.bias)
 
@@ -150,7 +172,10 @@ def test_gradients_are_finite_and_reach_everything_but_padding(group, neighbours
     net(batch).square().sum().backward()
     gradient = batch["positions"].grad
     assert gradient[~batch["mask"]].abs().max() == 0 and gradient[0].abs().min() > 0
-    assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in net.parameters())
+    assert all(
+        parameter.grad is not None and parameter.grad.isfinite().all()
+        for parameter in net.parameters()
+    )
 
 
 @BOTH
@@ -188,7 +213,9 @@ def test_what_cannot_be_is_refused():
 
 
 def test_it_learns_under_an_augmentation():
-    augment = ag.Augmentation(ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.1] * 9))
+    augment = ag.Augmentation(
+        ag.On("positions", ag.Affine3d(), where="mask"), ag.Uniform([0.1] * 9)
+    )
     model = ag.InvariantModel(small("trivial").float(), augment, train_copies=2)
     model(molecules([7, 3, 5, 1], 7, dtype=torch.float32)).square().sum().backward()
     assert augment.distribution.raw_bound.grad.abs().min() > 0

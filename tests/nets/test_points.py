@@ -13,7 +13,10 @@ def padded(x: torch.Tensor, counts: list[int], filling: float = 0.0) -> dict[str
 
 @pytest.mark.parametrize("training", [True, False])
 def test_the_order_of_the_points_changes_nothing(training):
-    net, x = SmallPointNet(3, width=4).double().train(training), torch.randn(4, 9, 3, dtype=torch.float64)
+    net, x = (
+        SmallPointNet(3, width=4).double().train(training),
+        torch.randn(4, 9, 3, dtype=torch.float64),
+    )
     order = torch.randperm(9)
     assert torch.allclose(net(x), net(x[:, order]))
     batch = padded(x, [9, 5, 3, 1])
@@ -22,14 +25,19 @@ def test_the_order_of_the_points_changes_nothing(training):
 
 @pytest.mark.parametrize("training", [True, False])
 def test_padding_changes_nothing(training):
-    net, x = SmallPointNet(3, width=4).double().train(training), torch.randn(4, 6, 3, dtype=torch.float64)
+    net, x = (
+        SmallPointNet(3, width=4).double().train(training),
+        torch.randn(4, 6, 3, dtype=torch.float64),
+    )
     longer = torch.cat([x, torch.randn(4, 5, 3, dtype=torch.float64)], dim=1)
     expected = net(x)
     assert torch.allclose(net({"positions": x}), expected)
     assert torch.allclose(net(padded(x, [6] * 4)), expected)
     assert torch.allclose(net(padded(longer, [6] * 4)), expected)
     assert torch.allclose(net(padded(longer, [6] * 4, filling=1e3)), expected)
-    assert torch.allclose(net(padded(longer, [6] * 4) | {"mask": torch.arange(11).expand(4, -1) < 6}), expected)
+    assert torch.allclose(
+        net(padded(longer, [6] * 4) | {"mask": torch.arange(11).expand(4, -1) < 6}), expected
+    )
 
 
 def test_padding_leaves_no_trace_in_the_statistics():
@@ -64,5 +72,7 @@ def test_nothing_is_invariant_that_has_not_been_learned():
 def test_gradients_reach_positions_of_points_and_not_of_padding():
     batch = padded(torch.randn(2, 5, 3), [5, 2])
     batch["positions"].requires_grad_()
-    (gradient,) = torch.autograd.grad(SmallPointNet(2, width=8)(batch).square().sum(), batch["positions"])
+    (gradient,) = torch.autograd.grad(
+        SmallPointNet(2, width=8)(batch).square().sum(), batch["positions"]
+    )
     assert gradient[~batch["mask"]].abs().max() == 0 and gradient[0].abs().sum() > 0

@@ -16,7 +16,11 @@ def test_signals_of_any_length_become_scores(samples):
 def test_every_output_can_depend_on_every_sample():
     net, x = SmallSignalNet(1, 2, width=4).eval(), torch.randn(1, 1, 300, requires_grad=True)
     (gradient,) = torch.autograd.grad(net(x)[0, 0], x)
-    assert (gradient != 0).float().mean() > 0.5 and gradient[..., :8].abs().sum() > 0 and gradient[..., -8:].abs().sum() > 0
+    assert (
+        (gradient != 0).float().mean() > 0.5
+        and gradient[..., :8].abs().sum() > 0
+        and gradient[..., -8:].abs().sum() > 0
+    )
 
 
 def test_it_can_tell_an_early_pulse_from_a_late_one():

@@ -25,7 +25,11 @@ class TestStandard:
     def test_a_shift_is_a_crop_of_the_padded_image(self):
         x = pictures()
         padded = nn.functional.pad(x, (2, 2, 2, 2))
-        crops = {padded[0, :, i : i + 8, j : j + 8].flatten().numpy().tobytes() for i in range(5) for j in range(5)}
+        crops = {
+            padded[0, :, i : i + 8, j : j + 8].flatten().numpy().tobytes()
+            for i in range(5)
+            for j in range(5)
+        }
         seen = {image.flatten().numpy().tobytes() for image in Standard(2, flip=False)(x)}
         assert seen <= crops and len(seen) > 15
 
@@ -33,7 +37,9 @@ class TestStandard:
         x = pictures(400)
         found = Standard(0)(x)
         mirrored = (found == x.flip(-1)).flatten(1).all(dim=1)
-        assert ((found == x).flatten(1).all(dim=1) ^ mirrored).all() and 140 < int(mirrored.sum()) < 260
+        assert ((found == x).flatten(1).all(dim=1) ^ mirrored).all() and 140 < int(
+            mirrored.sum()
+        ) < 260
 
     def test_the_square_is_black_and_may_reach_over_the_rim(self):
         black = Standard(0, flip=False, cutout=4)(pictures(500)) == 0

@@ -10,7 +10,13 @@ from tests.conftest import need
 pytestmark = pytest.mark.extras
 NETS = {
     "resnet10t": {},
-    "vit_tiny_patch16_224": {"img_size": 32, "patch_size": 8, "embed_dim": 24, "depth": 2, "num_heads": 2},
+    "vit_tiny_patch16_224": {
+        "img_size": 32,
+        "patch_size": 8,
+        "embed_dim": 24,
+        "depth": 2,
+        "num_heads": 2,
+    },
 }
 
 
@@ -36,7 +42,9 @@ def test_gradients_reach_weights_and_bounds(net):
 
 
 def test_a_model_without_extent_is_the_network(net):
-    model = ag.InvariantModel(net, ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1e-9])), average=ag.mean_log_prob).eval()
+    model = ag.InvariantModel(
+        net, ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1e-9])), average=ag.mean_log_prob
+    ).eval()
     x = torch.rand(2, 3, 32, 32)
     assert torch.allclose(model(x), net(x).log_softmax(dim=1), atol=1e-4)
 

@@ -14,7 +14,10 @@ def test_every_pixel_gets_its_scores(size):
 
 
 def test_a_pixel_sees_itself_sharply_and_its_surroundings():
-    net, x = SmallUNet(1, 1, width=4).double().eval(), torch.randn(1, 1, 64, 64, dtype=torch.float64, requires_grad=True)
+    net, x = (
+        SmallUNet(1, 1, width=4).double().eval(),
+        torch.randn(1, 1, 64, 64, dtype=torch.float64, requires_grad=True),
+    )
     (gradient,) = torch.autograd.grad(net(x)[0, 0, 32, 32], x)
     assert gradient[0, 0, 32, 32] != 0
     assert gradient[0, 0, 32, :16].abs().max() > 0 and gradient[0, 0, 48:, 32].abs().max() > 0

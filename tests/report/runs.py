@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.data.sprites import CLASS_NAMES, sprites
-from augerino.defaults import output_action
-from augerino.gallery import write_gallery
+from augerino.data.synthetic.sprites import CLASS_NAMES, sprites
+from augerino.diagnostics.examples import write_gallery
+from augerino.learning.defaults import output_action
 
 MASK_CLASSES = ("<b>ground", "tree & bush", "\u202epond")
 MODELS = ("no augmentation", "learned, 1 copy", "learned, 4 copies")
@@ -24,10 +24,18 @@ def change(mean: float) -> dict:
 
 def evidence(learned: float, text: str, rises: float) -> dict:
     extents = [learned * factor for factor in (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)]
-    loss = [rises * max(0.0, extent / learned - 1) ** 2 + 0.04 * (1 - min(extent / learned, 1)) for extent in extents]
+    loss = [
+        rises * max(0.0, extent / learned - 1) ** 2 + 0.04 * (1 - min(extent / learned, 1))
+        for extent in extents
+    ]
     return {
         "off": {"extent": 0.0, "text": "off", "loss": change(0.04), "accuracy": change(-0.012)},
-        "wider": {"extent": 2 * learned, "text": text, "loss": change(rises), "accuracy": change(-rises / 4)},
+        "wider": {
+            "extent": 2 * learned,
+            "text": text,
+            "loss": change(rises),
+            "accuracy": change(-rises / 4),
+        },
         "profile": {
             "extents": extents,
             "texts": [f"{extent:.3f}" for extent in extents],
@@ -124,9 +132,13 @@ def coordinates() -> list[dict]:
 
 def augmentation() -> ag.Augmentation:
     """The augmentation that `coordinates` tell of."""
-    affine = ag.Augmentation(ag.Affine2d("rotate", "translate_x", "scale"), ag.Uniform([0.785, 0.99, 0.02]))
+    affine = ag.Augmentation(
+        ag.Affine2d("rotate", "translate_x", "scale"), ag.Uniform([0.785, 0.99, 0.02])
+    )
     return ag.Chain(
-        affine, ag.Augmentation(ag.Brightness(), ag.Uniform([0.2])), ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.48]))
+        affine,
+        ag.Augmentation(ag.Brightness(), ag.Uniform([0.2])),
+        ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.48])),
     )
 
 
@@ -154,7 +166,11 @@ def result(**given) -> dict:
             for (name, score), copies in zip(scores.items(), (1, 1, 4), strict=True)
         ],
         "per_class": [
-            {"class": name, "items": 250, "accuracy": {model: score - 0.01 * i for model, score in scores.items()}}
+            {
+                "class": name,
+                "items": 250,
+                "accuracy": {model: score - 0.01 * i for model, score in scores.items()},
+            }
             for i, name in enumerate(CLASS_NAMES)
         ],
         "orbits": [
@@ -182,7 +198,13 @@ def result(**given) -> dict:
             "notes": ["A fifth of the items was set aside for testing (seed 0)."],
         },
         "command": "augerino learn pictures/sprites --epochs 40",
-        "recipe": {"coordinates": ["rotate", "translate_x", "scale"], "start": 0.3, "weight": 0.05, "epochs": 40, "lr": 0.01},
+        "recipe": {
+            "coordinates": ["rotate", "translate_x", "scale"],
+            "start": 0.3,
+            "weight": 0.05,
+            "epochs": 40,
+            "lr": 0.01,
+        },
         "seed": 0,
         "seeds": [
             {
@@ -234,7 +256,15 @@ def gallery_files() -> dict[str, bytes]:
     """The files of a gallery of three sprites, drawn once."""
     data = sprites(3)
     with tempfile.TemporaryDirectory() as name:
-        write_gallery(Path(name), tiny_model(augmentation()), data.x, data.y, CLASS_NAMES, "classification", "images")
+        write_gallery(
+            Path(name),
+            tiny_model(augmentation()),
+            data.x,
+            data.y,
+            CLASS_NAMES,
+            "classification",
+            "images",
+        )
         return {path.name: path.read_bytes() for path in Path(name).iterdir()}
 
 
@@ -245,7 +275,12 @@ def mask_gallery_files() -> dict[str, bytes]:
     x = torch.rand(2, 3, 24, 32)
     y = torch.zeros(2, 24, 32, dtype=torch.long)
     y[:, 6:16, 8:20], y[:, 16:20, 8:20], y[:, :2] = 1, 2, 255
-    model = ag.EquivariantModel(nn.Conv2d(3, 3, 1), augmentation(), action=output_action(augmentation().transform), test_copies=2)
+    model = ag.EquivariantModel(
+        nn.Conv2d(3, 3, 1),
+        augmentation(),
+        action=output_action(augmentation().transform),
+        test_copies=2,
+    )
     with tempfile.TemporaryDirectory() as name:
         write_gallery(Path(name), model, x, y, MASK_CLASSES, "segmentation", "masks")
         return {path.name: path.read_bytes() for path in Path(name).iterdir()}
@@ -253,7 +288,9 @@ def mask_gallery_files() -> dict[str, bytes]:
 
 def make_mask_run(folder: Path, **given) -> Path:
     """A finished run folder of a segmentation."""
-    whole = result(task="segmentation", kind="masks", class_names=list(MASK_CLASSES), orbits=[], **given)
+    whole = result(
+        task="segmentation", kind="masks", class_names=list(MASK_CLASSES), orbits=[], **given
+    )
     for i, model in enumerate(whole["models"]):
         model["mean_iou"] = change(0.6 + 0.1 * i)
     whole["per_class"] = [
@@ -271,7 +308,9 @@ def make_mask_run(folder: Path, **given) -> Path:
 def make_run(folder: Path, *, gallery: bool = True, **given) -> Path:
     """A finished run folder; `given` replaces sections of its result."""
     folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"data": "sprites", "recipe": {}, "command": "augerino learn"}))
+    (folder / "config.json").write_text(
+        json.dumps({"data": "sprites", "recipe": {}, "command": "augerino learn"})
+    )
     (folder / "history.json").write_text(json.dumps(history()))
     ag.Policy.of(augmentation()).save(folder / "policy.json")
     if gallery:

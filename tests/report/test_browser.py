@@ -7,7 +7,9 @@ import pytest
 from augerino.report import write_report
 from tests.report.runs import make_mask_run, make_run, result
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 DESKTOP = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 LONG = "ünbroken-" * 33
@@ -17,9 +19,13 @@ LONG = "ünbroken-" * 33
 def browser():
     if CHROMIUM is None:
         pytest.skip("there is no chromium here: apt-get install chromium")
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser: pip install playwright")
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright drives the browser: pip install playwright"
+    )
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        started = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield started
         started.close()
 
@@ -32,13 +38,28 @@ def pages(tmp_path_factory):
     whole = result()
     rows = [{"class": f"{LONG}{i}", "items": 3, "accuracy": {LONG: i / 1000}} for i in range(1000)]
     for entry in whole["coordinates"]:
-        entry |= {"name": f"{entry['name']}-{LONG}", "sentence": f"{LONG} <script>alert(1)</script>"}
-    strange = {"coordinates": whole["coordinates"], "per_class": rows, "class_names": [row["class"] for row in rows]}
-    data = {"path": f"/{LONG}/</script><script>alert(1)</script>", "fingerprint": LONG, "notes": [LONG, "\u202e שלום"]}
+        entry |= {
+            "name": f"{entry['name']}-{LONG}",
+            "sentence": f"{LONG} <script>alert(1)</script>",
+        }
+    strange = {
+        "coordinates": whole["coordinates"],
+        "per_class": rows,
+        "class_names": [row["class"] for row in rows],
+    }
+    data = {
+        "path": f"/{LONG}/</script><script>alert(1)</script>",
+        "fingerprint": LONG,
+        "notes": [LONG, "\u202e שלום"],
+    }
     long = make_run(folder / "long", command=f"augerino learn {LONG}", data=data, **strange)
     masks = make_mask_run(folder / "masks")
     return {
-        **{"one": write_report([one]), "two": write_report([one, two]), "long": write_report([long])},
+        **{
+            "one": write_report([one]),
+            "two": write_report([one, two]),
+            "long": write_report([long]),
+        },
         **{"masks": write_report([masks]), "mixed": write_report([masks, one])},
     }
 
@@ -55,7 +76,12 @@ def visit(browser, pages):
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or troubles.append(request.url))
+        page.on(
+            "request",
+            lambda request: (
+                request.url.startswith(("file:", "data:")) or troubles.append(request.url)
+            ),
+        )
         page.goto(pages[name].as_uri())
         return page
 
@@ -81,14 +107,20 @@ def test_it_renders_without_complaint_and_fits_the_width(visit, name, device):
 def test_a_slider_moves_the_picture_and_says_what_the_model_says(visit):
     page = visit("one", **DESKTOP)
     card = page.locator(".card").first
-    slider, image, readout = card.get_by_label("Move along rotate"), card.locator("img").first, card.locator(".readout")
+    slider, image, readout = (
+        card.get_by_label("Move along rotate"),
+        card.locator("img").first,
+        card.locator(".readout"),
+    )
     assert readout.inner_text().startswith("as it is") and slider.input_value() == "6"
     before = image.evaluate("e => e.getBoundingClientRect().left")
     slider.focus()
     page.keyboard.press("End")
     assert slider.input_value() == "12" and "beyond it" in readout.inner_text()
     window = card.locator(".window").first.evaluate("e => e.clientWidth")
-    assert before - image.evaluate("e => e.getBoundingClientRect().left") == pytest.approx(6 * window, abs=2)
+    assert before - image.evaluate("e => e.getBoundingClientRect().left") == pytest.approx(
+        6 * window, abs=2
+    )
     assert "+90" in slider.get_attribute("aria-valuetext")
     page.keyboard.press("ArrowLeft")
     assert slider.input_value() == "11"
@@ -100,7 +132,9 @@ def test_another_example_is_chosen_by_keyboard(visit):
     page.locator(".picker input").first.focus()
     page.keyboard.press("ArrowRight")
     assert page.locator(".picker input").nth(1).is_checked()
-    assert page.locator(".card").first.locator(".strip:visible").get_attribute("data-example") == "1"
+    assert (
+        page.locator(".card").first.locator(".strip:visible").get_attribute("data-example") == "1"
+    )
     assert page.locator(".readout").all_inner_texts() != said
 
 
@@ -123,13 +157,25 @@ def test_a_switch_shows_the_predicted_mask_the_true_one_or_neither(visit):
     seen = {}
     for choice in ("predicted mask", "true mask", "picture alone"):
         page.get_by_label(choice).check()
-        seen[choice] = tuple(page.locator(f".strip:visible .{layer}").first.is_visible() for layer in ("predicted", "true"))
-    assert seen == {"predicted mask": (True, False), "true mask": (False, True), "picture alone": (False, False)}
+        seen[choice] = tuple(
+            page.locator(f".strip:visible .{layer}").first.is_visible()
+            for layer in ("predicted", "true")
+        )
+    assert seen == {
+        "predicted mask": (True, False),
+        "true mask": (False, True),
+        "picture alone": (False, False),
+    }
     legend = page.locator(".swatches li")
     assert legend.count() == 4 and "<b>ground" in legend.first.inner_text()
-    assert all(box["width"] > 10 for box in (legend.nth(i).locator("svg").bounding_box() for i in range(4)))
+    assert all(
+        box["width"] > 10 for box in (legend.nth(i).locator("svg").bounding_box() for i in range(4))
+    )
     page.emulate_media(media="print")
-    stack, true = (page.locator(f".strip:visible {which}").first.bounding_box() for which in (".stack", ".true"))
+    stack, true = (
+        page.locator(f".strip:visible {which}").first.bounding_box()
+        for which in (".stack", ".true")
+    )
     assert true["y"] >= stack["y"] + stack["height"] and page.locator(".layers").first.is_hidden()
 
 
@@ -146,7 +192,10 @@ def test_the_command_can_be_copied(visit):
     page = visit("one", permissions=["clipboard-read", "clipboard-write"], **DESKTOP)
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == "augerino learn pictures/sprites --epochs 40"
+    assert (
+        page.evaluate("navigator.clipboard.readText()")
+        == "augerino learn pictures/sprites --epochs 40"
+    )
 
 
 def brightness(page):
@@ -167,7 +216,9 @@ def test_paper_shows_whole_strips_and_no_controls(visit):
     page.emulate_media(media="print")
     assert page.locator(".slider, .picker, .copy").filter(visible=True).count() == 0
     image = page.locator(".strip:visible img").first.bounding_box()
-    assert image["width"] == pytest.approx(page.locator(".strip:visible").first.bounding_box()["width"], abs=2)
+    assert image["width"] == pytest.approx(
+        page.locator(".strip:visible").first.bounding_box()["width"], abs=2
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= 720
     assert page.pdf(format="A4").startswith(b"%PDF")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from augerino.cli import main
+from augerino.app.cli import main
 from tests.report.runs import make_run
 
 
@@ -46,11 +46,14 @@ class TestWhere:
         assert Path("mine.html").read_text() == "<p>precious</p>"
         assert "is a folder" in refused(capsys, "run", "--out", "run")
         assert "Cannot write" in refused(capsys, "run", "--out", "nowhere/page.html")
-        assert main(["report", "run", "--out", "ours.html"]) == 0 and main(["report", "run", "--out", "ours.html"]) == 0
+        assert (
+            main(["report", "run", "--out", "ours.html"]) == 0
+            and main(["report", "run", "--out", "ours.html"]) == 0
+        )
 
     def test_it_needs_no_torch(self):
         make_run(Path("run"))
-        code = "import sys\nfrom augerino.cli import main\nassert main(['report', 'run']) == 0\nassert 'torch' not in sys.modules"
+        code = "import sys\nfrom augerino.app.cli import main\nassert main(['report', 'run']) == 0\nassert 'torch' not in sys.modules"
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -68,7 +71,9 @@ class TestRefused:
         Path("my run/config.json").write_text('{"experiment": "mario"}')
         assert "augerino run --resume 'my run'" in refused(capsys, "my run")
 
-    @pytest.mark.parametrize("file", ["result.json", "history.json", "policy.json", "gallery/gallery.json"])
+    @pytest.mark.parametrize(
+        "file", ["result.json", "history.json", "policy.json", "gallery/gallery.json"]
+    )
     @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
     def test_a_damaged_file_is_named(self, capsys, file, content):
         make_run(Path("run"), gallery=False)
@@ -77,7 +82,10 @@ class TestRefused:
         assert Path(file).name in refused(capsys, "run")
         assert not Path("run/report.html").exists()
 
-    @pytest.mark.parametrize("value", [[], 3, {}, {"version": 3, "coordinates": []}, {"experiment": "mario", "table": []}])
+    @pytest.mark.parametrize(
+        "value",
+        [[], 3, {}, {"version": 3, "coordinates": []}, {"experiment": "mario", "table": []}],
+    )
     def test_a_result_of_another_kind_is_named(self, capsys, value):
         make_run(Path("run"), gallery=False)
         Path("run/result.json").write_text(json.dumps(value))
@@ -102,7 +110,19 @@ class TestGallery:
         return to
 
     @pytest.mark.parametrize(
-        "name", ["../secret.png", "/etc/hostname", "a/b.png", "..", ".", "", "..\\secret.png", "a\x00.png", 3, None]
+        "name",
+        [
+            "../secret.png",
+            "/etc/hostname",
+            "a/b.png",
+            "..",
+            ".",
+            "",
+            "..\\secret.png",
+            "a\x00.png",
+            3,
+            None,
+        ],
     )
     def test_nothing_outside_the_gallery_is_read(self, capsys, rename, name):
         Path("run/secret.png").write_bytes(b"\x89PNG\r\n\x1a\nsecret")

@@ -34,7 +34,25 @@ HOSTILE = [
 ]
 
 
-STRANGE = [None, True, -1, 0, 2, 1e300, -1e-300, 10**400, float("nan"), float("inf"), "", "x", [], {}, [None], [[1]], {"x": 1}]
+STRANGE = [
+    None,
+    True,
+    -1,
+    0,
+    2,
+    1e300,
+    -1e-300,
+    10**400,
+    float("nan"),
+    float("inf"),
+    "",
+    "x",
+    [],
+    {},
+    [None],
+    [[1]],
+    {"x": 1},
+]
 
 
 class Page(HTMLParser):
@@ -91,7 +109,10 @@ class TestMasks:
         ):
             assert words in page.text
         assert "Share of right answers" not in page.text and "of pixels right" in page.text
-        assert sum("mask" in (attributes.get("class") or "").split() for _, attributes in page.tags) == 2 * 5 * 2
+        assert (
+            sum("mask" in (attributes.get("class") or "").split() for _, attributes in page.tags)
+            == 2 * 5 * 2
+        )
 
     def test_names_of_classes_stay_text(self, mask_run):
         page = render([read_run(mask_run)])
@@ -106,7 +127,10 @@ class TestMasks:
         shutil.copytree(mask_run, other)
         file = other / "gallery" / "gallery.json"
         data = json.loads(file.read_text())
-        data["legend"] = [{"class": 0, "color": color} for color in ("url(//x)", "#12345", "red", None, "#0072B2\n")] + [None, {}]
+        data["legend"] = [
+            {"class": 0, "color": color}
+            for color in ("url(//x)", "#12345", "red", None, "#0072B2\n")
+        ] + [None, {}]
         file.write_text(json.dumps(data))
         page = render([read_run(other)])
         assert "url(" not in page.split("</style>")[1] and "#12345" not in page
@@ -125,11 +149,25 @@ class TestContent:
         page = page_of(run)
         headings = [i for i, (name, _) in enumerate(page.tags) if name in ("h1", "h2")]
         assert len(headings) == 1 + 10
-        order = ["What was found", "Does it help?", "Examples on the move", "Evidence", "From start to learned", "Training"]
+        order = [
+            "What was found",
+            "Does it help?",
+            "Examples on the move",
+            "Evidence",
+            "From start to learned",
+            "Training",
+        ]
         order += ["Along an orbit", "By class", "Seeds", "How it was made"]
         places = [page.text.index(title) for title in order]
         assert places == sorted(places)
-        for words in ("Invariant up to ±45.0°", "Not decided", "None found", "All the way", "98.1 %", "sha256:3f1c8a02b95d"):
+        for words in (
+            "Invariant up to ±45.0°",
+            "Not decided",
+            "None found",
+            "All the way",
+            "98.1 %",
+            "sha256:3f1c8a02b95d",
+        ):
             assert words in page.text
         for words in (
             "augerino learn pictures/sprites --epochs 40",
@@ -149,7 +187,10 @@ class TestContent:
     def test_every_drawing_says_what_it_shows(self, run):
         page = page_of(run)
         drawings = [attributes for name, attributes in page.tags if name == "svg"]
-        assert all(a.get("aria-label") if a.get("role") == "img" else a.get("aria-hidden") == "true" for a in drawings)
+        assert all(
+            a.get("aria-label") if a.get("role") == "img" else a.get("aria-hidden") == "true"
+            for a in drawings
+        )
         assert all(attributes["alt"] for name, attributes in page.tags if name == "img")
 
     def test_each_section_may_be_missing(self, run, tmp_path):
@@ -160,22 +201,49 @@ class TestContent:
                 assert "What was found" in text and len(text) < len(whole)
 
     def test_a_run_of_nothing_but_coordinates_has_a_page(self, tmp_path):
-        (tmp_path / "result.json").write_text(json.dumps({"version": 2, "coordinates": [{"name": "rotate"}]}))
+        (tmp_path / "result.json").write_text(
+            json.dumps({"version": 2, "coordinates": [{"name": "rotate"}]})
+        )
         assert "rotate" in page_of(tmp_path).text
 
     def test_many_classes_are_folded_and_the_worst_come_first(self, run, tmp_path):
-        rows = [{"class": f"class {i}", "items": 3, "accuracy": {"learned": abs(i - 500) / 500}} for i in range(1000)]
-        page = page_of(changed(run, tmp_path / "many", per_class=rows, class_names=[row["class"] for row in rows]))
-        assert "All 1000 classes" in page.text and page.text.index("class 500 3") < page.text.index("class 0 3")
+        rows = [
+            {"class": f"class {i}", "items": 3, "accuracy": {"learned": abs(i - 500) / 500}}
+            for i in range(1000)
+        ]
+        page = page_of(
+            changed(
+                run, tmp_path / "many", per_class=rows, class_names=[row["class"] for row in rows]
+            )
+        )
+        assert "All 1000 classes" in page.text and page.text.index("class 500 3") < page.text.index(
+            "class 0 3"
+        )
         assert ("details", {}) in page.tags
 
     def test_orbits_of_many_classes_keep_the_true_one(self, run, tmp_path):
         outputs = [[(i + 1) / 100 for i in range(40)] for _ in range(5)]
-        orbits = [{"title": "one", "coordinate": "rotate", "values": [-2, -1, 0, 1, 2], "outputs": outputs, "truth": 0}]
+        orbits = [
+            {
+                "title": "one",
+                "coordinate": "rotate",
+                "values": [-2, -1, 0, 1, 2],
+                "outputs": outputs,
+                "truth": 0,
+            }
+        ]
         text = page_of(
-            changed(run, tmp_path / "o", orbits=orbits, class_names=[f"name {i}" for i in range(40)], per_class=None)
+            changed(
+                run,
+                tmp_path / "o",
+                orbits=orbits,
+                class_names=[f"name {i}" for i in range(40)],
+                per_class=None,
+            )
         ).text
-        assert "name 0 name 35 name 36 name 37 name 38 name 39" in text and "34 more outputs" in text
+        assert (
+            "name 0 name 35 name 36 name 37 name 38 name 39" in text and "34 more outputs" in text
+        )
 
     def test_a_first_version_result_is_shown_as_far_as_it_goes(self, run, tmp_path):
         old = {
@@ -184,7 +252,13 @@ class TestContent:
             "true": {"rotate": 0.785},
             "verdicts": ["rotate: yes, ±45.8°"],
             "metrics": {"test_loss": 0.1, "test_accuracy": 0.97, "test_items": 40, "copies": 4},
-            "orbits": {"robot": {"coordinate": "rotate", "values": [-1.0, 0.0, 1.0], "outputs": [[0.1, 0.9]] * 3}},
+            "orbits": {
+                "robot": {
+                    "coordinate": "rotate",
+                    "values": [-1.0, 0.0, 1.0],
+                    "outputs": [[0.1, 0.9]] * 3,
+                }
+            },
         }
         (tmp_path / "result.json").write_text(json.dumps(old))
         text = page_of(tmp_path).text
@@ -197,7 +271,10 @@ class TestContent:
             ("Gaussian", {"loc": [0.1], "scale_tril": [[0.2]]}),
             ("Bernoulli", {"probability": [0.4]}),
         ]
-        product = {"kind": "Product", "settings": {"distributions": [{"kind": k, "settings": s} for k, s in settings]}}
+        product = {
+            "kind": "Product",
+            "settings": {"distributions": [{"kind": k, "settings": s} for k, s in settings]},
+        }
         (tmp_path / "policy.json").write_text(json.dumps({"distribution": product}))
         rows = [coordinate(kind, discrete=kind == "Bernoulli") for kind, _ in settings]
         (tmp_path / "result.json").write_text(json.dumps({"version": 2, "coordinates": rows}))
@@ -209,13 +286,24 @@ class TestContent:
 class TestComparison:
     def test_runs_stand_side_by_side_and_each_has_its_own_part(self, run, tmp_path):
         other = changed(
-            run, tmp_path / "other", coordinates=[coordinate("rotate", learned_text="±44.0°"), coordinate("shear")], seed=7
+            run,
+            tmp_path / "other",
+            coordinates=[coordinate("rotate", learned_text="±44.0°"), coordinate("shear")],
+            seed=7,
         )
         page = page_of(run, other)
-        assert "2 runs compared" in page.text and "not learned" in page.text and "±44.0°" in page.text
+        assert (
+            "2 runs compared" in page.text and "not learned" in page.text and "±44.0°" in page.text
+        )
         targets = [a["href"][1:] for name, a in page.tags if name == "a"]
-        assert targets == [a["id"] for name, a in page.tags if name == "article"] and len(targets) == 2
-        columns = [name for name, _ in page.tags[: [n for n, _ in page.tags].index("tbody")] if name == "th"]
+        assert (
+            targets == [a["id"] for name, a in page.tags if name == "article"] and len(targets) == 2
+        )
+        columns = [
+            name
+            for name, _ in page.tags[: [n for n, _ in page.tags].index("tbody")]
+            if name == "th"
+        ]
         assert len(columns) == 3
 
     def test_folders_of_the_same_name_are_told_apart(self, run, tmp_path):
@@ -232,10 +320,37 @@ class TestSafety:
             row = {"class": word, "items": 2, "accuracy": {word: 0.5}}
             return {
                 "class_names": [word, "b", "c", "d"],
-                "coordinates": [coordinate(word, transform=word, unit=word, start_text=word, learned_text=word, sentence=word)],
-                "models": [{"name": word, "accuracy": 0.5, "loss": 0.1, "low": 0.4, "high": 0.6, "items": 4, "copies": 1}],
+                "coordinates": [
+                    coordinate(
+                        word,
+                        transform=word,
+                        unit=word,
+                        start_text=word,
+                        learned_text=word,
+                        sentence=word,
+                    )
+                ],
+                "models": [
+                    {
+                        "name": word,
+                        "accuracy": 0.5,
+                        "loss": 0.1,
+                        "low": 0.4,
+                        "high": 0.6,
+                        "items": 4,
+                        "copies": 1,
+                    }
+                ],
                 "per_class": [row, row],
-                "orbits": [{"title": word, "coordinate": word, "values": [0, 1], "outputs": [[0.1], [0.2]], "truth": 0}],
+                "orbits": [
+                    {
+                        "title": word,
+                        "coordinate": word,
+                        "values": [0, 1],
+                        "outputs": [[0.1], [0.2]],
+                        "truth": 0,
+                    }
+                ],
                 "data": {"path": word, "fingerprint": word, "notes": [word], "shape": [word]},
                 "command": word,
                 "recipe": {word: word},
@@ -250,7 +365,11 @@ class TestSafety:
         )
         skeleton = [(name, sorted(attributes)) for name, attributes in plain.tags]
         assert [(name, sorted(attributes)) for name, attributes in hostile.tags] == skeleton
-        shown = re.sub("[\x00-\x08\x0b-\x1f\ud800-\udfff]", "\ufffd", " ".join(name.split()) if "\x00" not in name else name)
+        shown = re.sub(
+            "[\x00-\x08\x0b-\x1f\ud800-\udfff]",
+            "\ufffd",
+            " ".join(name.split()) if "\x00" not in name else name,
+        )
         assert hostile.text.count(shown) > 8
 
     def test_names_in_the_gallery_are_escaped(self, tmp_path):
@@ -262,29 +381,47 @@ class TestSafety:
         file.write_text(json.dumps(data))
         page = page_of(folder)
         assert [name for name, _ in page.tags].count("script") == 1
-        assert not [key for _, attributes in page.tags for key in attributes if key.startswith("on")]
+        assert not [
+            key for _, attributes in page.tags for key in attributes if key.startswith("on")
+        ]
 
     def test_only_its_own_style_and_script_may_run_and_nothing_is_loaded(self, run):
         text = render([read_run(run)])
         page = Page(text)
-        (policy,) = [a["content"] for name, a in page.tags if a.get("http-equiv") == "Content-Security-Policy"]
+        (policy,) = [
+            a["content"]
+            for name, a in page.tags
+            if a.get("http-equiv") == "Content-Security-Policy"
+        ]
         assert policy.startswith("default-src 'none'; img-src data:;") and "unsafe" not in policy
         for element in ("style", "script"):
             (content,) = re.findall(f"<{element}>(.*?)</{element}>", text, re.DOTALL)
             digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
             assert f"'sha256-{digest}'" in policy
         assert not [a for _, a in page.tags if "style" in a]
-        assert all(a["src"].startswith("data:image/png;base64,") for _, a in page.tags if "src" in a)
+        assert all(
+            a["src"].startswith("data:image/png;base64,") for _, a in page.tags if "src" in a
+        )
         assert not re.search(r"https?://|url\(|@import", text.replace("http-equiv", ""))
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(
+        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
     @given(data=st.data())
     def test_whatever_the_files_hold_there_is_a_page_or_one_sentence(self, tmp_path, data):
         folder = tmp_path / "run"
         if not folder.exists():
             make_run(folder)
         file = folder / data.draw(
-            st.sampled_from(["result.json", "result.json", "history.json", "policy.json", "gallery/gallery.json"])
+            st.sampled_from(
+                [
+                    "result.json",
+                    "result.json",
+                    "history.json",
+                    "policy.json",
+                    "gallery/gallery.json",
+                ]
+            )
         )
         before = file.read_bytes()
         whole = json.loads(before)
@@ -293,7 +430,9 @@ class TestSafety:
             while True:  # down to some depth, and there something else
                 keys = sorted(place) if isinstance(place, dict) else range(len(place))
                 key = data.draw(st.sampled_from(keys))
-                if not (isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans())):
+                if not (
+                    isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans())
+                ):
                     break
                 place = place[key]
             place[key] = copy.deepcopy(data.draw(st.sampled_from(STRANGE)))
@@ -304,14 +443,27 @@ class TestSafety:
             return
         finally:
             file.write_bytes(before)
-        shown = re.sub(r"<(style|script)>.*?</(style|script)>|base64,[^\"]*", "", text, flags=re.DOTALL)
+        shown = re.sub(
+            r"<(style|script)>.*?</(style|script)>|base64,[^\"]*", "", text, flags=re.DOTALL
+        )
         assert not re.search(r"\b(nan|NaN|inf|Infinity)\b|>None<", shown)
 
     def test_colours_of_text_are_legible_in_light_and_dark(self):
         style = (Path(augerino.__file__).parent / "report" / "page.css").read_text()
         for block in re.findall(r":root \{(.*?)\}", style, re.DOTALL)[:2]:
             colors = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
-            for name in ("ink", "soft", "learned", "good", "bad", "symmetry", "full", "none", "undecided", "true"):
+            for name in (
+                "ink",
+                "soft",
+                "learned",
+                "good",
+                "bad",
+                "symmetry",
+                "full",
+                "none",
+                "undecided",
+                "true",
+            ):
                 assert contrast(colors[name], colors["paper"]) >= 4.5, name
 
 
@@ -320,7 +472,9 @@ def contrast(one: str, other: str) -> float:
 
     def luminance(color):
         parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
@@ -329,7 +483,10 @@ def contrast(one: str, other: str) -> float:
 
 class TestPieces:
     def test_markup_escapes_all_but_markup(self):
-        assert tag("p", tag("b", "<"), ["&", None], title='"') == '<p title="&quot;"><b>&lt;</b>&amp;</p>'
+        assert (
+            tag("p", tag("b", "<"), ["&", None], title='"')
+            == '<p title="&quot;"><b>&lt;</b>&amp;</p>'
+        )
         assert tag("input", disabled=True, value=None) == "<input disabled>"
         escape("\ud800\x07").encode()
         assert short("a  b\nc") == "a b c"
@@ -342,6 +499,9 @@ class TestPieces:
     def test_ticks_are_few_and_within(self, low, span, unit):
         high = low + span
         room = 1e-6 * max(abs(low), abs(high))
-        assert all(low - room <= tick <= high + room for tick in nice_ticks(low, high)) and len(nice_ticks(low, high)) <= 6
+        assert (
+            all(low - room <= tick <= high + room for tick in nice_ticks(low, high))
+            and len(nice_ticks(low, high)) <= 6
+        )
         ticks = scale_of(unit).ticks(low, high)
         assert len(ticks) <= 6 and all(scale_of(unit).text(tick) for tick in ticks)

@@ -25,14 +25,19 @@ def brightest(image: torch.Tensor) -> tuple[int, int]:
 
 def move(image: torch.Tensor, **coordinates: float) -> torch.Tensor:
     affine = ag.Affine2d(*coordinates)
-    return affine(image, torch.tensor([list(coordinates.values())], dtype=image.dtype).expand(len(image), -1))
+    return affine(
+        image, torch.tensor([list(coordinates.values())], dtype=image.dtype).expand(len(image), -1)
+    )
 
 
 class TestOnScreen:
     """A bright dot right of, or above, the centre (10, 10) of a 21×21 picture, rows counted downwards."""
 
     def test_positive_rotate_turns_clockwise(self):
-        assert brightest(move(dot(10, 16), rotate=math.pi / 2)) == (16, 10)  # from three o'clock to six
+        assert brightest(move(dot(10, 16), rotate=math.pi / 2)) == (
+            16,
+            10,
+        )  # from three o'clock to six
         assert brightest(move(dot(4, 10), rotate=math.pi / 2)) == (10, 16)  # from twelve to three
 
     def test_positive_translations_go_right_and_down(self):
@@ -53,13 +58,20 @@ class TestOnScreen:
 
 def test_it_is_a_left_action():
     x = smooth_images(1)
-    a, b = torch.tensor([[1.5, 0.0]], dtype=torch.float64), torch.tensor([[0.0, 0.2]], dtype=torch.float64)
+    a, b = (
+        torch.tensor([[1.5, 0.0]], dtype=torch.float64),
+        torch.tensor([[0.0, 0.2]], dtype=torch.float64),
+    )
     affine = ag.Affine2d("rotate", "translate_x")
     one_after_the_other = affine(affine(x, b), a)
     product = affine.matrix(a) @ affine.matrix(b)
     at_once = functional.warp(x, torch.linalg.inv(product))
     wrong_order = functional.warp(x, torch.linalg.inv(affine.matrix(b) @ affine.matrix(a)))
-    middle = (..., slice(6, 18), slice(6, 18))  # nothing near the border has left the frame in between
+    middle = (
+        ...,
+        slice(6, 18),
+        slice(6, 18),
+    )  # nothing near the border has left the frame in between
     assert (one_after_the_other - at_once)[middle].abs().max() < 0.02
     assert (one_after_the_other - wrong_order)[middle].abs().max() > 0.1
 
@@ -67,7 +79,9 @@ def test_it_is_a_left_action():
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_quarter_turns_of_a_square_are_exact(turns):
     x = torch.rand(2, 3, 16, 16, dtype=torch.float64)
-    assert torch.allclose(move(x, rotate=turns * math.pi / 2), torch.rot90(x, -turns, (2, 3)), atol=1e-12)
+    assert torch.allclose(
+        move(x, rotate=turns * math.pi / 2), torch.rot90(x, -turns, (2, 3)), atol=1e-12
+    )
 
 
 def test_a_rotation_is_rigid_on_a_wide_image():
@@ -99,7 +113,9 @@ def test_coverage_is_where_the_inverse_sees():
     assert torch.allclose(affine.inverse(affine(x, t), t), seen.expand_as(x))
 
 
-huge = st.lists(st.one_of(st.sampled_from([0.0, 1e3, -1e3]), st.floats(-1e3, 1e3)), min_size=6, max_size=6)
+huge = st.lists(
+    st.one_of(st.sampled_from([0.0, 1e3, -1e3]), st.floats(-1e3, 1e3)), min_size=6, max_size=6
+)
 
 
 @given(huge)
@@ -160,9 +176,13 @@ def test_wrong_input_is_told_in_one_sentence():
         ag.Affine2d("rotate", "rotate")
     with pytest.raises(ag.InputError, match="paddings zeros, border, reflection"):
         ag.Affine2d(padding="mirror")
-    with pytest.raises(ag.InputError, match=r"floating-point images \(B, C, H, W\), but got \(2, 8, 8\)"):
+    with pytest.raises(
+        ag.InputError, match=r"floating-point images \(B, C, H, W\), but got \(2, 8, 8\)"
+    ):
         ag.Affine2d("rotate")(torch.rand(2, 8, 8), torch.zeros(2, 1))
     with pytest.raises(ag.InputError, match="uint8"):
         ag.Affine2d("rotate")(torch.zeros(2, 1, 8, 8, dtype=torch.uint8), torch.zeros(2, 1))
-    with pytest.raises(ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"):
+    with pytest.raises(
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+    ):
         ag.Affine2d("rotate")(torch.rand(2, 1, 8, 8), torch.zeros(3, 1))

@@ -12,10 +12,14 @@ X, Y, Z = torch.eye(3, dtype=torch.float64)
 
 def move(point: torch.Tensor, **coordinates: float) -> torch.Tensor:
     affine = ag.Affine3d(*coordinates)
-    return affine(point.reshape(1, 1, 3), torch.tensor([list(coordinates.values())], dtype=point.dtype))[0, 0]
+    return affine(
+        point.reshape(1, 1, 3), torch.tensor([list(coordinates.values())], dtype=point.dtype)
+    )[0, 0]
 
 
-@pytest.mark.parametrize(("name", "start", "end"), [("rotate_x", Y, Z), ("rotate_y", Z, X), ("rotate_z", X, Y)])
+@pytest.mark.parametrize(
+    ("name", "start", "end"), [("rotate_x", Y, Z), ("rotate_y", Z, X), ("rotate_z", X, Y)]
+)
 def test_rotations_follow_the_right_hand(name, start, end):
     assert torch.allclose(move(start, **{name: math.pi / 2}), end)
     axis = {"rotate_x": X, "rotate_y": Y, "rotate_z": Z}[name]
@@ -24,11 +28,16 @@ def test_rotations_follow_the_right_hand(name, start, end):
 
 def test_rotate_z_is_rotate_of_the_plane():
     t = torch.tensor([[0.3]])
-    assert torch.allclose(ag.Affine3d("rotate_z").matrix(t)[0, :2, :2], ag.Affine2d("rotate").matrix(t)[0, :2, :2])
+    assert torch.allclose(
+        ag.Affine3d("rotate_z").matrix(t)[0, :2, :2], ag.Affine2d("rotate").matrix(t)[0, :2, :2]
+    )
 
 
 def test_translations_are_in_data_units():
-    assert torch.allclose(move(7 * X, translate_x=5.0, translate_y=-2.0, translate_z=0.5), torch.tensor([12, -2, 0.5]).double())
+    assert torch.allclose(
+        move(7 * X, translate_x=5.0, translate_y=-2.0, translate_z=0.5),
+        torch.tensor([12, -2, 0.5]).double(),
+    )
     assert ag.Affine3d().limits[:3] == (math.inf,) * 3
 
 
@@ -37,7 +46,11 @@ def test_scale_squeezes_and_shears_are_log_factors():
     assert torch.allclose(move(ones, scale=two), 2 * ones)
     assert torch.allclose(move(ones, squeeze_xy=two), 2 * X + Y / 2 + Z)
     assert torch.allclose(move(ones, squeeze_yz=two), X + 2 * Y + Z / 2)
-    for name, diagonal, across in (("shear_xy", X + Y, X - Y), ("shear_yz", Y + Z, Y - Z), ("shear_xz", X + Z, X - Z)):
+    for name, diagonal, across in (
+        ("shear_xy", X + Y, X - Y),
+        ("shear_yz", Y + Z, Y - Z),
+        ("shear_xz", X + Z, X - Z),
+    ):
         assert torch.allclose(move(diagonal, **{name: two}), 2 * diagonal)
         assert torch.allclose(move(across, **{name: two}), across / 2)
 
@@ -46,22 +59,29 @@ def test_the_papers_nine_come_by_default_and_shears_by_name():
     names = ag.Affine3d().names
     assert len(names) == 9 and not any("shear" in name for name in names)
     assert ag.Affine3d("shear_xz").names == ("shear_xz",)
-    assert str(ag.Augmentation(ag.Affine3d("translate_x", "rotate_z"), ag.Uniform([2.5, math.pi / 4]))) == (
-        "Affine3d: translate_x ±2.5, rotate_z ±45.0°"
-    )
+    assert str(
+        ag.Augmentation(ag.Affine3d("translate_x", "rotate_z"), ag.Uniform([2.5, math.pi / 4]))
+    ) == ("Affine3d: translate_x ±2.5, rotate_z ±45.0°")
 
 
 def test_it_is_a_left_action():
     affine, p = ag.Affine3d("rotate_z", "translate_x"), torch.randn(1, 4, 3, dtype=torch.float64)
-    a, b = torch.tensor([[1.5, 0.0]], dtype=torch.float64), torch.tensor([[0.0, 0.2]], dtype=torch.float64)
+    a, b = (
+        torch.tensor([[1.5, 0.0]], dtype=torch.float64),
+        torch.tensor([[0.0, 0.2]], dtype=torch.float64),
+    )
     product = affine.matrix(a) @ affine.matrix(b)
-    assert torch.allclose(affine(affine(p, b), a), p @ product[:, :3, :3].mT + product[:, None, :3, 3])
+    assert torch.allclose(
+        affine(affine(p, b), a), p @ product[:, :3, :3].mT + product[:, None, :3, 3]
+    )
 
 
 def test_the_rotation_part_stays_orthogonal_beside_translations():
     t = torch.randn(20, 6, dtype=torch.float64) * torch.tensor([1, 10, 100, 3, 3, 3])
     linear = ag.Affine3d(*ag.Affine3d().names[:6]).matrix(t)[:, :3, :3]
-    assert torch.allclose(linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear), atol=1e-12)
+    assert torch.allclose(
+        linear @ linear.mT, torch.eye(3, dtype=torch.float64).expand_as(linear), atol=1e-12
+    )
     assert torch.allclose(torch.linalg.det(linear), torch.ones(20, dtype=torch.float64))
 
 
@@ -79,7 +99,9 @@ def test_padded_molecules_move_as_if_alone_and_come_back():
     batch = {"positions": positions, "charges": torch.ones(3, 5), "mask": mask}
     moved = lens(batch, t)
     for i, n in enumerate(counts):
-        assert torch.allclose(moved["positions"][i : i + 1, :n], ag.Affine3d()(positions[i : i + 1, :n], t[i : i + 1]))
+        assert torch.allclose(
+            moved["positions"][i : i + 1, :n], ag.Affine3d()(positions[i : i + 1, :n], t[i : i + 1])
+        )
     assert not moved["positions"][~mask].any() and moved["charges"] is batch["charges"]
     assert torch.allclose(lens.inverse(moved, t)["positions"], positions)
     (whole,) = torch.autograd.grad(moved["positions"].square().sum(), t)
@@ -95,7 +117,9 @@ def test_huge_coordinates_give_finite_points_and_gradients():
 
 def test_gradients_reach_the_points_too():
     affine, t = ag.Affine3d(), torch.rand(2, 9, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(affine, (torch.randn(2, 3, 3, dtype=torch.float64, requires_grad=True), t))
+    assert torch.autograd.gradcheck(
+        affine, (torch.randn(2, 3, 3, dtype=torch.float64, requires_grad=True), t)
+    )
 
 
 def test_autocast_changes_nothing():
@@ -109,9 +133,13 @@ def test_autocast_changes_nothing():
 def test_wrong_input_is_told_in_one_sentence():
     with pytest.raises(ag.InputError, match=r"no coordinate 'rotate'\. Did you mean 'rotate_"):
         ag.Affine3d("rotate")
-    with pytest.raises(ag.InputError, match=r"needs positions \(B, N, 3\), but got \(2, 5, 4\).*On\(\"positions\""):
+    with pytest.raises(
+        ag.InputError, match=r"needs positions \(B, N, 3\), but got \(2, 5, 4\).*On\(\"positions\""
+    ):
         ag.Affine3d("rotate_x")(torch.rand(2, 5, 4), torch.zeros(2, 1))
-    with pytest.raises(ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"):
+    with pytest.raises(
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+    ):
         ag.Affine3d("rotate_x")(torch.rand(2, 5, 3), torch.zeros(3, 1))
 
 

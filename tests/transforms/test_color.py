@@ -23,7 +23,9 @@ def test_contrast_is_the_papers_formula(t):
 
 
 @pytest.mark.parametrize("t", [-1e3, -1.1, 0.95, 1.0, 259 / 255, 1.1, 1e3])
-@pytest.mark.parametrize("transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize(
+    "transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__
+)
 def test_values_and_gradients_stay_finite_at_and_past_the_pole(transform, t):
     coordinate = torch.tensor([[t]], requires_grad=True)
     y = transform(torch.rand(1, 3, 4, 4), coordinate)
@@ -44,5 +46,7 @@ def test_autocast_changes_nothing():
 def test_bytes_and_misshapen_coordinates_are_refused():
     with pytest.raises(ag.InputError, match=r"floating-point inputs, but got torch.uint8"):
         ag.Brightness()(torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.zeros(2, 1))
-    with pytest.raises(ag.InputError, match=r"needs coordinates \(10, 1\), one row an input, but got \(5, 2\)"):
+    with pytest.raises(
+        ag.InputError, match=r"needs coordinates \(10, 1\), one row an input, but got \(5, 2\)"
+    ):
         ag.Contrast()(torch.rand(10, 1, 4, 4), torch.zeros(5, 2))

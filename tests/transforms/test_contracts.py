@@ -16,7 +16,13 @@ def small(transform):
     return (torch.rand(3, len(transform.names), dtype=torch.float64) * 2 - 1) * SMALL
 
 
-AFFINE = [(), ("rotate",), ("scale", "translate_x"), ("squeeze", "shear"), ("translate_y", "rotate", "scale")]
+AFFINE = [
+    (),
+    ("rotate",),
+    ("scale", "translate_x"),
+    ("squeeze", "shear"),
+    ("translate_y", "rotate", "scale"),
+]
 
 
 @pytest.mark.parametrize("names", AFFINE, ids=lambda names: "-".join(names) or "all")
@@ -25,17 +31,29 @@ AFFINE = [(), ("rotate",), ("scale", "translate_x"), ("squeeze", "shear"), ("tra
 def test_affine2d(names, size, padding):
     affine = ag.Affine2d(*names, padding=padding)
     # the tolerance of the inverse is what two bilinear interpolations of a smooth image lose
-    check_transform(affine, smooth_images(height=size[0], width=size[1]), t=small(affine), inverse_tolerance=0.05)
+    check_transform(
+        affine,
+        smooth_images(height=size[0], width=size[1]),
+        t=small(affine),
+        inverse_tolerance=0.05,
+    )
 
 
 @pytest.mark.parametrize("size", [(24, 24), (20, 36)])
 @pytest.mark.parametrize("padding", [0.0, 0.3])
 def test_rototranslate2d(size, padding):
     t = torch.randn(3, 3, dtype=torch.float64) * torch.tensor([1.0, 2.0, 2.0])
-    check_transform(ag.RotoTranslate2d(padding), smooth_images(height=size[0], width=size[1]), t=t, inverse_tolerance=0.05)
+    check_transform(
+        ag.RotoTranslate2d(padding),
+        smooth_images(height=size[0], width=size[1]),
+        t=t,
+        inverse_tolerance=0.05,
+    )
 
 
-@pytest.mark.parametrize("transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize(
+    "transform", [ag.Brightness(), ag.Contrast()], ids=lambda t: type(t).__name__
+)
 def test_color(transform):
     check_transform(transform, torch.rand(4, 3, 5, 5, dtype=torch.float64), inverse_tolerance=None)
 
@@ -61,10 +79,18 @@ def test_gain():
 
 
 def test_noise_level():
-    check_transform(ag.NoiseLevel(), torch.randn(3, 2, 50, dtype=torch.float64), inverse_tolerance=None)
+    check_transform(
+        ag.NoiseLevel(), torch.randn(3, 2, 50, dtype=torch.float64), inverse_tolerance=None
+    )
 
 
-SPACE = [(), tuple(lie.AFFINE3D), ("rotate_z",), ("scale", "translate_x"), ("squeeze_xy", "shear_yz", "rotate_y")]
+SPACE = [
+    (),
+    tuple(lie.AFFINE3D),
+    ("rotate_z",),
+    ("scale", "translate_x"),
+    ("squeeze_xy", "shear_yz", "rotate_y"),
+]
 
 
 @pytest.mark.parametrize("names", SPACE, ids=lambda names: "-".join(names[:3]) or "paper")
@@ -75,7 +101,9 @@ def test_affine3d(names):
 
 
 def test_compose():
-    chain = Compose([ag.Affine2d("rotate"), ag.Flip("horizontal"), ag.Affine2d("scale", "translate_x")])
+    chain = Compose(
+        [ag.Affine2d("rotate"), ag.Flip("horizontal"), ag.Affine2d("scale", "translate_x")]
+    )
     t = small(chain)
     t[:, 1] = torch.tensor([0.0, 1.0, 1.0])
     check_transform(chain, smooth_images(), t=t, inverse_tolerance=0.08)
@@ -89,7 +117,9 @@ def test_on_passes_the_rest_through():
     assert torch.equal(moved["image"], ag.Affine2d("rotate")(image, t))
     assert torch.equal(moved["age"], batch["age"]) and moved["name"] == "x"
     assert batch["image"] is image
-    assert torch.equal(lens.inverse(moved, t)["image"], ag.Affine2d("rotate").inverse(moved["image"], t))
+    assert torch.equal(
+        lens.inverse(moved, t)["image"], ag.Affine2d("rotate").inverse(moved["image"], t)
+    )
     first = ag.On(0, ag.Affine2d("rotate"))((image, torch.arange(3)), t)
     assert isinstance(first, tuple) and torch.equal(first[0], moved["image"])
     with pytest.raises(ag.InputError, match="no entry 'picture'"):
@@ -111,30 +141,53 @@ class TestWhere:
         moved = self.lens(batch, self.t)
         whole = self.lens.transform(batch["positions"], self.t)
         assert torch.equal(moved["positions"][batch["mask"]], whole[batch["mask"]])
-        assert moved["positions"][~batch["mask"]].abs().max() == 0 and whole[~batch["mask"]].abs().max() > 0
+        assert (
+            moved["positions"][~batch["mask"]].abs().max() == 0
+            and whole[~batch["mask"]].abs().max() > 0
+        )
         assert moved["mask"] is batch["mask"]
         back = self.lens.inverse(moved, self.t)["positions"]
         assert torch.allclose(back, batch["positions"], atol=1e-6)
 
     def test_a_mask_that_does_not_fit_is_refused(self):
         batch = self.batch()
-        with pytest.raises(ag.InputError, match=r"needs a mask of the first dimensions of \(2, 4, 3\).*but got \(2, 3\)"):
+        with pytest.raises(
+            ag.InputError,
+            match=r"needs a mask of the first dimensions of \(2, 4, 3\).*but got \(2, 3\)",
+        ):
             self.lens({**batch, "mask": batch["mask"][:, :3]}, self.t)
-        with pytest.raises(ag.InputError, match="found no entry 'mask': the batch is the entries \\['positions'\\]"):
+        with pytest.raises(
+            ag.InputError, match="found no entry 'mask': the batch is the entries \\['positions'\\]"
+        ):
             self.lens({"positions": batch["positions"]}, self.t)
 
 
 @pytest.mark.parametrize(
-    "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
+    "device",
+    [
+        "cpu",
+        pytest.param(
+            "cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA")
+        ),
+    ],
 )
 @pytest.mark.parametrize(
     ("transform", "shape"),
     [
         *(
             (transform, (2, 3, 8, 8))
-            for transform in (ag.Affine2d(), ag.RotoTranslate2d(0.1), ag.Brightness(), ag.Contrast(), ag.Flip())
+            for transform in (
+                ag.Affine2d(),
+                ag.RotoTranslate2d(0.1),
+                ag.Brightness(),
+                ag.Contrast(),
+                ag.Flip(),
+            )
         ),
-        *((transform, (2, 3, 8)) for transform in (ag.TimeShift(), ag.TimeScale(), ag.Gain(), ag.NoiseLevel())),
+        *(
+            (transform, (2, 3, 8))
+            for transform in (ag.TimeShift(), ag.TimeScale(), ag.Gain(), ag.NoiseLevel())
+        ),
         (ag.Affine3d(), (2, 8, 3)),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, ag.Transform) else "",

@@ -43,7 +43,9 @@ def test_a_turn_of_an_oblong_image_is_rigid():
 
 def test_a_quarter_turn_of_a_square_is_exact():
     x = torch.rand(2, 3, 8, 8, dtype=torch.float64)
-    assert torch.allclose(ag.RotoTranslate2d()(x, at(QUARTER, 0, 0, batch=2)), x.rot90(-1, (2, 3)), atol=1e-12)
+    assert torch.allclose(
+        ag.RotoTranslate2d()(x, at(QUARTER, 0, 0, batch=2)), x.rot90(-1, (2, 3)), atol=1e-12
+    )
 
 
 def test_without_shifts_it_is_the_rotation_of_affine2d():
@@ -77,12 +79,18 @@ class TestPadding:
         t = F.pad(torch.linspace(-3, 3, 13, dtype=torch.float64)[:, None], (0, 2))
         x = torch.ones(13, 1, *size, dtype=torch.float64)
         bare, padded = ag.RotoTranslate2d(), ag.RotoTranslate2d(padding=enough)
-        inner = (..., slice(1, -1), slice(1, -1))  # the outermost pixels are mixed with what lies beyond them
+        inner = (
+            ...,
+            slice(1, -1),
+            slice(1, -1),
+        )  # the outermost pixels are mixed with what lies beyond them
         assert padded.coverage(padded(x, t), t)[inner].min() > 0.99
         assert bare.coverage(bare(x, t), t)[inner].min() < 0.01
 
     def test_a_map_of_no_canvas_is_refused(self):
-        with pytest.raises(ag.InputError, match=r"padding=0.25\) cannot crop a map of 13×13 pixels"):
+        with pytest.raises(
+            ag.InputError, match=r"padding=0.25\) cannot crop a map of 13×13 pixels"
+        ):
             ag.RotoTranslate2d(padding=0.25).inverse(torch.rand(1, 1, 13, 13), torch.zeros(1, 3))
 
 
@@ -100,7 +108,9 @@ def test_limits_are_a_half_circle_and_as_many_pixels_as_told():
 
 
 def test_a_gaussian_says_what_it_does_in_degrees_and_pixels():
-    augmentation = ag.Augmentation(ag.RotoTranslate2d(), ag.Gaussian([0.0, 0.0, 1.0], [math.pi / 4, 2.0, 3.0]))
+    augmentation = ag.Augmentation(
+        ag.RotoTranslate2d(), ag.Gaussian([0.0, 0.0, 1.0], [math.pi / 4, 2.0, 3.0])
+    )
     assert augmentation.describe()["rotate"] == "±45.0° (sd) around +0.0°"
     assert augmentation.describe()["translate_y"] == "±3.0 pixels (sd) around +1.0 pixels"
 
@@ -108,7 +118,9 @@ def test_a_gaussian_says_what_it_does_in_degrees_and_pixels():
 @pytest.mark.parametrize("padding", [0.0, 0.3])
 def test_gradients_reach_the_gaussian_through_there_and_back(padding):
     gaussian = ag.Gaussian([0.0] * 3, [0.5, 1.0, 1.0])
-    model = ag.EquivariantModel(torch.nn.Conv2d(2, 1, 3, padding=1), ag.Augmentation(ag.RotoTranslate2d(padding), gaussian))
+    model = ag.EquivariantModel(
+        torch.nn.Conv2d(2, 1, 3, padding=1), ag.Augmentation(ag.RotoTranslate2d(padding), gaussian)
+    )
     y = model(smooth_images(3, height=12, width=16, dtype=torch.float32))
     assert y.shape == (3, 1, 12, 16)
     y.square().sum().backward()

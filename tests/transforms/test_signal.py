@@ -23,11 +23,38 @@ class TestTimeShift:
         assert ag.TimeShift()(RAMP, at(-1.0)).flatten().tolist() == [5, 6, 7, 8, 0, 0, 0, 0]
 
     def test_padding_is_what_comes_in(self):
-        assert ag.TimeShift(padding="border")(RAMP, at(0.5)).flatten().tolist() == [1, 1, 1, 2, 3, 4, 5, 6]
-        assert ag.TimeShift(padding="circular")(RAMP, at(0.5)).flatten().tolist() == [7, 8, 1, 2, 3, 4, 5, 6]
+        assert ag.TimeShift(padding="border")(RAMP, at(0.5)).flatten().tolist() == [
+            1,
+            1,
+            1,
+            2,
+            3,
+            4,
+            5,
+            6,
+        ]
+        assert ag.TimeShift(padding="circular")(RAMP, at(0.5)).flatten().tolist() == [
+            7,
+            8,
+            1,
+            2,
+            3,
+            4,
+            5,
+            6,
+        ]
 
     def test_between_samples_it_is_linear(self):
-        assert ag.TimeShift()(RAMP, at(0.125)).flatten().tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
+        assert ag.TimeShift()(RAMP, at(0.125)).flatten().tolist() == [
+            0.5,
+            1.5,
+            2.5,
+            3.5,
+            4.5,
+            5.5,
+            6.5,
+            7.5,
+        ]
 
     def test_whole_circular_shifts_lose_nothing(self):
         x, shift = torch.randn(4, 3, 16), ag.TimeShift(padding="circular")
@@ -44,7 +71,9 @@ class TestTimeShift:
     def test_long_signals_stay_sharp_in_single_precision(self):
         x = torch.randn(1, 1, 1_000_003)
         assert torch.equal(ag.TimeShift()(x, at(0.0)), x)
-        step = at(2 / x.shape[-1])  # one sample: float32 could not tell it from none if it counted from the start
+        step = at(
+            2 / x.shape[-1]
+        )  # one sample: float32 could not tell it from none if it counted from the start
         assert (ag.TimeShift()(x, step)[..., 1:] - x[..., :-1]).abs().max() < 1e-3
 
 
@@ -52,18 +81,24 @@ class TestTimeScale:
     def test_positive_stretches_about_the_middle(self):
         x = torch.zeros(1, 1, 21)
         x[..., 13] = 1
-        assert int(ag.TimeScale()(x, at(math.log(2))).argmax()) == 16  # three samples from the middle become six
+        assert (
+            int(ag.TimeScale()(x, at(math.log(2))).argmax()) == 16
+        )  # three samples from the middle become six
         assert ag.TimeScale()(x, at(math.log(2))).sum() == pytest.approx(2)
 
     def test_what_comes_in_when_it_shrinks(self):
         half = at(-math.log(2))
-        assert ag.TimeScale()(RAMP, half).flatten().tolist() == pytest.approx([0, 0, 1.5, 3.5, 5.5, 7.5, 0, 0], abs=1e-5)
+        assert ag.TimeScale()(RAMP, half).flatten().tolist() == pytest.approx(
+            [0, 0, 1.5, 3.5, 5.5, 7.5, 0, 0], abs=1e-5
+        )
         assert ag.TimeScale(padding="border")(RAMP, half).flatten().tolist() == pytest.approx(
             [1, 1, 1.5, 3.5, 5.5, 7.5, 8, 8], abs=1e-5
         )
 
     @pytest.mark.parametrize("t", [-1e3, 1e3])
-    @pytest.mark.parametrize("transform", [ag.TimeShift(), ag.TimeScale(), ag.TimeScale(padding="circular"), ag.Gain()])
+    @pytest.mark.parametrize(
+        "transform", [ag.TimeShift(), ag.TimeScale(), ag.TimeScale(padding="circular"), ag.Gain()]
+    )
     def test_huge_coordinates_give_finite_signals_and_gradients(self, transform, t):
         moving = at(t).requires_grad_()
         y = transform(RAMP, moving)
@@ -117,7 +152,10 @@ class TestNoiseLevel:
         assert torch.equal(before, torch.get_rng_state())
 
     def test_the_gradient_is_that_of_the_strength(self):
-        x, t = torch.randn(2, 1, 50, dtype=torch.float64), torch.tensor([[0.2], [-0.4]], dtype=torch.float64, requires_grad=True)
+        x, t = (
+            torch.randn(2, 1, 50, dtype=torch.float64),
+            torch.tensor([[0.2], [-0.4]], dtype=torch.float64, requires_grad=True),
+        )
         y = self.noise(x, t)
         (gradient,) = torch.autograd.grad(y.sum(), t)
         assert torch.allclose(gradient, ((y - x) / t[..., None]).sum((1, 2))[:, None])
@@ -148,7 +186,9 @@ def test_autocast_changes_nothing(transform):
 @pytest.mark.parametrize("transform", ALL, ids=lambda t: type(t).__name__)
 def test_they_compile_whole(transform):
     x, t = torch.randn(2, 3, 50), torch.tensor([[0.3], [-0.2]])
-    assert torch.equal(torch.compile(transform, backend="eager", fullgraph=True)(x, t), transform(x, t))
+    assert torch.equal(
+        torch.compile(transform, backend="eager", fullgraph=True)(x, t), transform(x, t)
+    )
 
 
 def test_gradients_reach_the_signal_too():
@@ -159,8 +199,15 @@ def test_gradients_reach_the_signal_too():
 
 
 def test_extents_read_in_human_units():
-    parts = [(ag.TimeShift(), 0.2), (ag.TimeScale(), math.log(1.25)), (ag.Gain(), math.log(10)), (ag.NoiseLevel(), 0.12)]
-    chain = ag.Chain(*(ag.Augmentation(transform, ag.Uniform([bound])) for transform, bound in parts))
+    parts = [
+        (ag.TimeShift(), 0.2),
+        (ag.TimeScale(), math.log(1.25)),
+        (ag.Gain(), math.log(10)),
+        (ag.NoiseLevel(), 0.12),
+    ]
+    chain = ag.Chain(
+        *(ag.Augmentation(transform, ag.Uniform([bound])) for transform, bound in parts)
+    )
     assert chain.describe() == {
         "time_shift": "±10.0 % of the signal",
         "time_scale": "×0.80 to ×1.25",
@@ -170,11 +217,16 @@ def test_extents_read_in_human_units():
 
 
 def test_wrong_input_is_told_in_one_sentence():
-    with pytest.raises(ag.InputError, match="TimeShift knows the paddings zeros, border, circular, but got 'mirror'"):
+    with pytest.raises(
+        ag.InputError,
+        match="TimeShift knows the paddings zeros, border, circular, but got 'mirror'",
+    ):
         ag.TimeShift(padding="mirror")
     with pytest.raises(ag.InputError, match=r"signals \(B, C, T\), but got \(2, 8\)"):
         ag.TimeScale()(torch.rand(2, 8), torch.zeros(2, 1))
-    with pytest.raises(ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"):
+    with pytest.raises(
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+    ):
         ag.Gain()(torch.rand(2, 1, 8), torch.zeros(3, 1))
     with pytest.raises(ag.InputError, match=r"needs offsets \(1, 8\), but got \(1, 7\)"):
         resample(RAMP, torch.zeros(1, 7))

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from augerino import distributed, tree
+from augerino import tree
 from augerino.errors import InputError
+from augerino.runtime import distributed
 
 IGNORE = 255  # the label of a pixel that counts nowhere, as is usual in masks
 
@@ -48,23 +49,39 @@ class Batches:
     ) -> None:
         if batch_size < 1:
             raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-        self.x, self.y, self.batch_size, self.shuffle, self.generator = x, y, batch_size, shuffle, generator
+        self.x, self.y, self.batch_size, self.shuffle, self.generator = (
+            x,
+            y,
+            batch_size,
+            shuffle,
+            generator,
+        )
         self.items = torch.arange(len(y)) if items is None else items
         self.shared = shared
 
-    def only(self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True) -> "Batches":
+    def only(
+        self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
+    ) -> "Batches":
         """Batches of some items only; the data themselves are shared."""
         size = batch_size or self.batch_size
-        return Batches(self.x, self.y, size, shuffle=shuffle, items=items, shared=self.shared and shuffle)
+        return Batches(
+            self.x, self.y, size, shuffle=shuffle, items=items, shared=self.shared and shuffle
+        )
 
     def __len__(self) -> int:
-        return count_batches(len(self.items), self.batch_size, distributed.world() if self.shared else 1)
+        return count_batches(
+            len(self.items), self.batch_size, distributed.world() if self.shared else 1
+        )
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         n = len(self.items)
-        order = self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
+        order = (
+            self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
+        )
         for i in range(len(self)):
-            items = order[i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n]
+            items = order[
+                i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n
+            ]
             items = items[distributed.rank() :: distributed.world()] if self.shared else items
             yield _take(self.x, items), self.y[items]
 
@@ -87,7 +104,9 @@ def as_tensor(value: Any, what: str) -> Tensor:
     try:
         return torch.from_numpy(np.ascontiguousarray(value))
     except (TypeError, ValueError) as error:
-        raise InputError(f"{what} must be a tensor or an array of numbers, but got {type(value).__name__}: {error}.") from error
+        raise InputError(
+            f"{what} must be a tensor or an array of numbers, but got {type(value).__name__}: {error}."
+        ) from error
 
 
 def check(x: Any, y: Any) -> tuple[Any, Tensor]:
@@ -106,7 +125,9 @@ def check_whole(x: Any, y: Any) -> tuple[Any, Tensor]:
     x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
         shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
-        raise InputError(f"There must be one target per input, but inputs are {shapes} and targets {tuple(y.shape)}.")
+        raise InputError(
+            f"There must be one target per input, but inputs are {shapes} and targets {tuple(y.shape)}."
+        )
     if len(y) == 0 or any(leaf.numel() == 0 for leaf in tree.leaves(x)):
         raise InputError("The dataset is empty.")
     return tree.map(_check_inputs, x), _check_targets(y)
@@ -118,7 +139,9 @@ def _check_inputs(x: Tensor) -> Tensor:
     bad = ~x.flatten(1).isfinite().all(dim=1) if x.dim() > 1 else ~x.isfinite()
     if bad.any():
         count = f"{int(bad.sum())} of {len(x)} inputs"
-        raise InputError(f"{count} hold NaN or Inf (the first is number {int(bad.nonzero()[0])}): remove or repair them.")
+        raise InputError(
+            f"{count} hold NaN or Inf (the first is number {int(bad.nonzero()[0])}): remove or repair them."
+        )
     return x.to(torch.get_default_dtype())
 
 
@@ -136,7 +159,9 @@ def _check_targets(y: Tensor) -> Tensor:
             raise InputError("The targets hold NaN or Inf: remove or repair those items.")
         return (y[:, None] if y.dim() == 1 else y).float()
     if y.dim() not in (1, 3):
-        raise InputError(f"Class labels must be one integer per input, or a map (H, W) of them, but came as {tuple(y.shape)}.")
+        raise InputError(
+            f"Class labels must be one integer per input, or a map (H, W) of them, but came as {tuple(y.shape)}."
+        )
     if int(y.min()) < 0:
         raise InputError(f"Class labels must be 0, 1, 2, ..., but the lowest is {int(y.min())}.")
     return y.long()
@@ -146,7 +171,9 @@ def count_classes(y: Tensor) -> int:
     """How many classes labels tell apart, after making sure that they are 0, 1, ..., K - 1 with K >= 2."""
     present = (y[y != IGNORE] if y.dim() > 1 else y).unique().tolist()
     if len(present) < 2:
-        raise InputError(f"There is only one class ({present or 'none'}) in the data: nothing can be told apart.")
+        raise InputError(
+            f"There is only one class ({present or 'none'}) in the data: nothing can be told apart."
+        )
     missing = next((i for i, label in enumerate(present) if i != label), None)
     if missing is not None:
         raise InputError(
@@ -178,8 +205,14 @@ class CheckedBatches:
         if self.labels is None:
             return
         self._check_seen(self._check_labels(self.labels))
-        if differing and self.labels.is_floating_point() and bool((self.labels == self.labels[0]).all()):
-            raise InputError(f"All targets are the same ({self.labels[0].tolist()}): there is nothing to predict.")
+        if (
+            differing
+            and self.labels.is_floating_point()
+            and bool((self.labels == self.labels[0]).all())
+        ):
+            raise InputError(
+                f"All targets are the same ({self.labels[0].tolist()}): there is nothing to predict."
+            )
 
     def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
         """Some items only, as `Batches.only`."""
@@ -192,18 +225,29 @@ class CheckedBatches:
             return set()
         y = y[y != IGNORE] if y.dim() > 1 else y
         if self._outputs is not None and y.numel() and int(y.max()) >= self._outputs:
-            raise InputError(f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}.")
+            raise InputError(
+                f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}."
+            )
         return set(y.unique().tolist())
 
     def _check_seen(self, classes: set[int]) -> None:
         if self._differing and len(classes) == 1:
-            raise InputError(f"There is only one class ({classes.pop()}) in the data: nothing can be told apart.")
+            raise InputError(
+                f"There is only one class ({classes.pop()}) in the data: nothing can be told apart."
+            )
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("generator", "sampler", "batch_sampler", "dataset", "persistent_workers", "shared"):
+        if name in (
+            "generator",
+            "sampler",
+            "batch_sampler",
+            "dataset",
+            "persistent_workers",
+            "shared",
+        ):
             return getattr(self.batches, name)
         raise AttributeError(name)
 
@@ -216,7 +260,9 @@ class CheckedBatches:
         mixed = False
         for batch in self.batches:
             if not isinstance(batch, list | tuple) or len(batch) != 2:
-                raise InputError(f"The data must yield (input, target) pairs, but yielded a {_form(batch)}.")
+                raise InputError(
+                    f"The data must yield (input, target) pairs, but yielded a {_form(batch)}."
+                )
             x, y = check(*batch)
             labels = self._check_labels(y)
             seen |= labels
@@ -232,4 +278,8 @@ class CheckedBatches:
 
 
 def _form(batch: Any) -> str:
-    return f"{type(batch).__name__} of {len(batch)}" if isinstance(batch, list | tuple) else type(batch).__name__
+    return (
+        f"{type(batch).__name__} of {len(batch)}"
+        if isinstance(batch, list | tuple)
+        else type(batch).__name__
+    )

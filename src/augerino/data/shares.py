@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from augerino import distributed, rng, tree
+from augerino import tree
+from augerino.runtime import distributed, rng
 
 
 class Shares:

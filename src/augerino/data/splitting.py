@@ -18,7 +18,9 @@ def split_off(n: int, share: float, seed: int) -> np.ndarray:
     """
     _check_share(share)
     if n < FEWEST:
-        raise InputError(f"There are too few data to split off a test part: {n}, but at least {FEWEST} are needed.")
+        raise InputError(
+            f"There are too few data to split off a test part: {n}, but at least {FEWEST} are needed."
+        )
     test = np.zeros(n, dtype=bool)
     test[_random(seed).permutation(n)[: min(max(round(share * n), 1), n - 2)]] = True
     return test
@@ -40,7 +42,9 @@ def split_off_by_class(y: np.ndarray, names: Sequence[str], share: float, seed: 
     """
     _check_share(share)
     if len(y) < FEWEST:
-        raise InputError(f"There are too few data to split off a test part: {len(y)}, but at least {FEWEST} are needed.")
+        raise InputError(
+            f"There are too few data to split off a test part: {len(y)}, but at least {FEWEST} are needed."
+        )
     random = _random(seed)
     test = np.zeros(len(y), dtype=bool)
     for label in range(len(names)):
@@ -50,7 +54,9 @@ def split_off_by_class(y: np.ndarray, names: Sequence[str], share: float, seed: 
                 f"The class '{names[label]}' has only one item, but one is needed to train and one to test: add some, leave the "
                 "class out, give a test part yourself, or, if the labels are quantities, say --task regression."
             )
-        test[random.permutation(items)[: min(max(round(share * len(items)), 1), len(items) - 1)]] = True
+        test[
+            random.permutation(items)[: min(max(round(share * len(items)), 1), len(items) - 1)]
+        ] = True
     return test
 
 
@@ -72,7 +78,9 @@ def split_off_by_content(held: np.ndarray, share: float, seed: int) -> np.ndarra
     _check_share(share)
     n, remaining = len(held), held.sum(axis=0)
     if n < FEWEST:
-        raise InputError(f"There are too few data to split off a test part: {n}, but at least {FEWEST} are needed.")
+        raise InputError(
+            f"There are too few data to split off a test part: {n}, but at least {FEWEST} are needed."
+        )
     wanted = min(max(round(share * n), 1), n - 2)
     test = np.zeros(n, dtype=bool)
     for i in _random(seed).permutation(n):

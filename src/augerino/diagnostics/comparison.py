@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.evidence import Change, resample
 from augerino.diagnostics.items import Items, judge, says_something
 from augerino.diagnostics.pixels import Pixels
 from augerino.errors import InputError
+from augerino.models import evaluation_mode
 
 MOST_RESAMPLED = 10_000
 
@@ -32,8 +32,12 @@ class Judged:
         rights = [part.items.right for part in parts if part.items.right is not None]
         targets = [part.targets for part in parts if part.targets is not None]
         pixels = [part.pixels for part in parts if part.pixels is not None]
-        items = Items(torch.cat([part.items.loss for part in parts]), torch.cat(rights) if rights else None)
-        return cls(items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None)
+        items = Items(
+            torch.cat([part.items.loss for part in parts]), torch.cat(rights) if rights else None
+        )
+        return cls(
+            items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None
+        )
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,17 @@ def judge_all(model: nn.Module, loader: Iterable[Any]) -> Judged:
             else:
                 targets.append(y.cpu())
     if not judged:
-        raise InputError("There is no held-out item to judge the model by: none came, or every pixel of their masks is ignored.")
+        raise InputError(
+            "There is no held-out item to judge the model by: none came, or every pixel of their masks is ignored."
+        )
     rights = [found.right.double().cpu() for found in judged if found.right is not None]
-    items = Items(torch.cat([found.loss.double().cpu() for found in judged]), torch.cat(rights) if rights else None)
-    return Judged(items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None)
+    items = Items(
+        torch.cat([found.loss.double().cpu() for found in judged]),
+        torch.cat(rights) if rights else None,
+    )
+    return Judged(
+        items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None
+    )
 
 
 def score(name: str, copies: int, judged: Judged) -> Score:
@@ -92,4 +103,6 @@ def _normal(values: Tensor) -> Change:
 def per_class(right: Tensor, y: Tensor, classes: int) -> list[tuple[int, float | None]]:
     """For each class the number of items and the share of right answers; None where a class has no item."""
     counts = [(y == label).sum().item() for label in range(classes)]
-    return [(int(n), right[y == label].mean().item() if n else None) for label, n in enumerate(counts)]
+    return [
+        (int(n), right[y == label].mean().item() if n else None) for label, n in enumerate(counts)
+    ]

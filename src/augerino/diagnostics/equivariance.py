@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.errors import InputError
+from augerino.models import evaluation_mode
 from augerino.transforms import Transform
 
 SEEN = 0.999  # how much of a place must survive there and back to be compared
@@ -27,7 +27,12 @@ class Equivariance:
 
 
 def equivariance_error(
-    model: nn.Module, x: Tensor, transform: Transform, coordinate: str, values: Tensor, where: Tensor | None = None
+    model: nn.Module,
+    x: Tensor,
+    transform: Transform,
+    coordinate: str,
+    values: Tensor,
+    where: Tensor | None = None,
 ) -> Equivariance:
     """Compares a model's prediction for moved images, moved back, with that for the images.
 
@@ -40,7 +45,9 @@ def equivariance_error(
         where: pixels to compare, (B, H, W); all by default.
     """
     if coordinate not in transform.names:
-        raise InputError(f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}.")
+        raise InputError(
+            f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}."
+        )
     labels, probabilities = [], []
     with evaluation_mode(model):
         still = model(x).float().softmax(dim=1)
@@ -49,7 +56,9 @@ def equivariance_error(
             t[:, transform.names.index(coordinate)] = value
             back = transform.inverse(model(transform(x, t)).float().softmax(dim=1), t)
             seen = transform.coverage(back, t)
-            kept = (back[:, 0] >= 0 if seen is None else seen[:, 0] > SEEN) & (True if where is None else where)
+            kept = (back[:, 0] >= 0 if seen is None else seen[:, 0] > SEEN) & (
+                True if where is None else where
+            )
             labels.append(_mean((back.argmax(dim=1) != still.argmax(dim=1)).float(), kept))
             probabilities.append(_mean((back - still).abs().mean(dim=1), kept))
     return Equivariance(coordinate, values.tolist(), labels, probabilities)

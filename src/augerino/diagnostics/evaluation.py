@@ -1,28 +1,14 @@
 """How good a model is on data it has not seen."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from augerino import tree
 from augerino.diagnostics.items import counts
-
-
-@contextmanager
-def evaluation_mode(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode without gradients, and back to what it was."""
-    modes = [(module, module.training) for module in model.modules()]
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes:  # each to its own: a frozen part stays frozen
-            module.training = training
+from augerino.models import evaluation_mode
 
 
 @dataclass(frozen=True)
@@ -34,7 +20,9 @@ class Evaluation:
     items: int
 
 
-def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]) -> Evaluation:
+def evaluate(
+    model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]
+) -> Evaluation:
     """Evaluates a model over a loader of (input, target) batches, in evaluation mode; the model's mode is put back."""
     where = next(model.parameters()).device
     items, total, right, answers, classes = 0, 0.0, 0, 0, False
@@ -44,7 +32,11 @@ def evaluate(model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Itera
             prediction = model(x)
             count = tree.batch_size(y)
             items, total = items + count, total + count * float(loss(prediction, y))
-            if isinstance(y, Tensor) and not y.is_floating_point() and prediction.dim() == y.dim() + 1:
+            if (
+                isinstance(y, Tensor)
+                and not y.is_floating_point()
+                and prediction.dim() == y.dim() + 1
+            ):
                 counted = counts(y)
                 right += int(((prediction.argmax(dim=1) == y) & counted).sum())
                 classes, answers = True, answers + int(counted.sum())

@@ -8,10 +8,9 @@ from torch import Tensor
 
 from augerino import tree
 from augerino.augmentation import Element
-from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.diagnostics.items import Items, chance, judge, says_something
 from augerino.errors import InputError
-from augerino.models import InvariantModel
+from augerino.models import InvariantModel, evaluation_mode
 
 WIDER = 1.5  # how much wider than learned a coordinate is tried
 KNOWN = 0.05  # a rise of the loss by this share of what the network knows is where an extent ends
@@ -38,14 +37,19 @@ class Resamples:
         return self.counts @ values.double().cpu() / values.numel()
 
     def change(self, values: Tensor) -> Change:
-        low, high = self.means(values).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+        low, high = (
+            self.means(values).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
+        )
         return Change(float(values.double().mean()), low, high)
 
 
 def resample(items: int, seed: int = 0) -> Resamples:
     """Bootstrap draws of so many items."""
     generator = torch.Generator().manual_seed(seed)
-    draws = [torch.randint(items, (items,), generator=generator).bincount(minlength=items) for _ in range(RESAMPLES)]
+    draws = [
+        torch.randint(items, (items,), generator=generator).bincount(minlength=items)
+        for _ in range(RESAMPLES)
+    ]
     return Resamples(torch.stack(draws).double())
 
 
@@ -83,7 +87,14 @@ class Findings:
 
 
 def gather(
-    model: InvariantModel, x: Any, y: Tensor, *, steps: int = 10, draws: int = 1, chunk: int = 500, seed: int = 0
+    model: InvariantModel,
+    x: Any,
+    y: Tensor,
+    *,
+    steps: int = 10,
+    draws: int = 1,
+    chunk: int = 500,
+    seed: int = 0,
 ) -> Findings:
     """Measures, on data the model was not trained on, what each coordinate of its augmentation does to the loss.
 
@@ -101,7 +112,9 @@ def gather(
     where = next(model.parameters()).device
     asked = says_something(y)
     if not asked.any():
-        raise InputError("Every pixel of the held-out masks is ignored, so they say nothing: give some that are labelled.")
+        raise InputError(
+            "Every pixel of the held-out masks is ignored, so they say nothing: give some that are labelled."
+        )
     x, y = (tree.map(lambda leaf: leaf[asked.to(leaf.device)].to(where), part) for part in (x, y))
     look = _Look(model, x, y, draws, chunk, seed)
     best = chance(y)
@@ -111,7 +124,8 @@ def gather(
         known = resamples.change(best - look.at(torch.zeros_like(look.t)).loss)
         tolerance = KNOWN * max(known.mean, 1e-3 * best)
         found = {
-            name: _examine(look, i, name, learned, tolerance, steps, resamples) for i, name in enumerate(model.augmentation.names)
+            name: _examine(look, i, name, learned, tolerance, steps, resamples)
+            for i, name in enumerate(model.augmentation.names)
         }
     return Findings(len(y), best, known, found)
 
@@ -119,7 +133,9 @@ def gather(
 class _Look:
     """Items under fixed draws, so that two looks differ in one coordinate only."""
 
-    def __init__(self, model: InvariantModel, x: Any, y: Tensor, draws: int, chunk: int, seed: int) -> None:
+    def __init__(
+        self, model: InvariantModel, x: Any, y: Tensor, draws: int, chunk: int, seed: int
+    ) -> None:
         self.model, self.x, self.y, self.draws, self.chunk = model, x, y, draws, chunk
         with torch.random.fork_rng(devices=[y.device] if y.device.type == "cuda" else []):
             torch.manual_seed(seed)
@@ -132,7 +148,10 @@ class _Look:
             items = rows % len(self.y)
             g = Element(self.model.augmentation.transform, t[rows])
             parts.append(judge(self.model.average_over(_take(self.x, items), g), self.y[items]))
-        loss, right = (None if column[0] is None else self._mean(torch.cat(column)) for column in zip(*parts, strict=True))
+        loss, right = (
+            None if column[0] is None else self._mean(torch.cat(column))
+            for column in zip(*parts, strict=True)
+        )
         assert loss is not None
         return Items(loss, right)
 
@@ -146,7 +165,15 @@ class _Look:
         return self.at(t)
 
 
-def _examine(look: _Look, i: int, name: str, learned: Items, tolerance: float, steps: int, resamples: Resamples) -> Evidence:
+def _examine(
+    look: _Look,
+    i: int,
+    name: str,
+    learned: Items,
+    tolerance: float,
+    steps: int,
+    resamples: Resamples,
+) -> Evidence:
     augmentation = look.model.augmentation
     reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
     low, high = (end[i].item() for end in augmentation.distribution.support)
@@ -159,15 +186,23 @@ def _examine(look: _Look, i: int, name: str, learned: Items, tolerance: float, s
     else:
         span = min(limit, max(2 * reach, 0.1 * limit if limit < float("inf") else 2 * reach))
         extents = torch.linspace(0, span, steps + 1).tolist()
-        losses = [off.loss] + [(look.moved(i, e).loss + look.moved(i, -e).loss) / 2 for e in extents[1:]]
+        losses = [off.loss] + [
+            (look.moved(i, e).loss + look.moved(i, -e).loss) / 2 for e in extents[1:]
+        ]
     rises = torch.stack(losses) - losses[0]  # (extents, items)
-    crossing, interval = (None, None) if discrete else _crossing(rises, extents, tolerance, resamples)
+    crossing, interval = (
+        (None, None) if discrete else _crossing(rises, extents, tolerance, resamples)
+    )
     return Evidence(
         name,
         resamples.change(off.loss - learned.loss),
-        None if off.right is None or learned.right is None else resamples.change(off.right - learned.right),
+        None
+        if off.right is None or learned.right is None
+        else resamples.change(off.right - learned.right),
         resamples.change(wider.loss - learned.loss),
-        None if wider.right is None or learned.right is None else resamples.change(wider.right - learned.right),
+        None
+        if wider.right is None or learned.right is None
+        else resamples.change(wider.right - learned.right),
         wider_extent,
         extents,
         [resamples.change(rise) for rise in rises],
@@ -183,7 +218,9 @@ def _crossing(
     """Where the mean rise first passes the tolerance, and the 95 % interval of that place over resampled items."""
     means = torch.stack([resamples.means(rise) for rise in rises], dim=1)  # (resamples, extents)
     places = _first_above(means, torch.tensor(extents, dtype=means.dtype), tolerance)
-    (place,) = _first_above(rises.mean(dim=1)[None], torch.tensor(extents, dtype=means.dtype), tolerance).tolist()
+    (place,) = _first_above(
+        rises.mean(dim=1)[None], torch.tensor(extents, dtype=means.dtype), tolerance
+    ).tolist()
     if place >= extents[-1]:
         return None, None
     low, high = places.quantile(torch.tensor([0.025, 0.975], dtype=places.dtype)).tolist()
@@ -195,9 +232,14 @@ def _first_above(curves: Tensor, extents: Tensor, level: float) -> Tensor:
     above = curves > level
     above[:, 0] = False
     first = above.float().argmax(dim=1)
-    before, after = curves.gather(1, (first - 1).clamp_min(0)[:, None])[:, 0], curves.gather(1, first[:, None])[:, 0]
+    before, after = (
+        curves.gather(1, (first - 1).clamp_min(0)[:, None])[:, 0],
+        curves.gather(1, first[:, None])[:, 0],
+    )
     share = ((level - before) / (after - before).clamp_min(1e-12)).clamp(0, 1)
-    place = extents[(first - 1).clamp_min(0)] + share * (extents[first] - extents[(first - 1).clamp_min(0)])
+    place = extents[(first - 1).clamp_min(0)] + share * (
+        extents[first] - extents[(first - 1).clamp_min(0)]
+    )
     return torch.where(above.any(dim=1), place, extents[-1])
 
 

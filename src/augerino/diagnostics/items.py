@@ -27,14 +27,20 @@ def judge(prediction: Tensor, y: Tensor) -> Items:
         return Items((prediction - y).square().flatten(1).mean(dim=1), None)
     counted = counts(y)
     count = counted.flatten(1).sum(dim=1).clamp_min(1) if y.dim() > 1 else torch.ones_like(y)
-    loss = F.nll_loss(prediction.float(), y, reduction="none", ignore_index=IGNORE if y.dim() > 1 else _NONE)
+    loss = F.nll_loss(
+        prediction.float(), y, reduction="none", ignore_index=IGNORE if y.dim() > 1 else _NONE
+    )
     right = ((prediction.argmax(dim=1) == y) & counted).float()
     return Items(*(part.reshape(len(y), -1).sum(dim=1) / count for part in (loss, right)))
 
 
 def says_something(y: Tensor) -> Tensor:
     """Whether there is anything to judge an item by: not by a label map of ignored pixels alone.   returns (B,) bool"""
-    return counts(y).flatten(1).any(dim=1) if not y.is_floating_point() and y.dim() > 1 else y.new_ones(len(y)).bool()
+    return (
+        counts(y).flatten(1).any(dim=1)
+        if not y.is_floating_point() and y.dim() > 1
+        else y.new_ones(len(y)).bool()
+    )
 
 
 def counts(y: Tensor) -> Tensor:

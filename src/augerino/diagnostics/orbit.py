@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.evaluation import evaluation_mode
 from augerino.errors import InputError
+from augerino.models import evaluation_mode
 from augerino.transforms import Transform
 
 
@@ -22,7 +22,13 @@ class Orbit:
 
 
 def orbit(
-    model: nn.Module, x: Any, transform: Transform, coordinate: str, values: Tensor, *, probabilities: bool = True
+    model: nn.Module,
+    x: Any,
+    transform: Transform,
+    coordinate: str,
+    values: Tensor,
+    *,
+    probabilities: bool = True,
 ) -> Orbit:
     """Moves one input along a coordinate and records what the model predicts.
 
@@ -35,7 +41,9 @@ def orbit(
         probabilities: whether outputs are scores or log-probabilities of classes, to be shown as probabilities.
     """
     if coordinate not in transform.names:
-        raise InputError(f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}.")
+        raise InputError(
+            f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}."
+        )
     where = next(tree.leaves(x)).device
     t = torch.zeros(len(values), len(transform.names), dtype=values.dtype, device=where)
     t[:, transform.names.index(coordinate)] = values.to(where)

@@ -32,22 +32,41 @@ class Pixels:
     @classmethod
     def of(cls, predicted: Tensor, target: Tensor, classes: int) -> "Pixels":
         """Judges a batch.   predicted, target: (B, H, W)"""
-        each = torch.stack([confusion(*pair, classes) for pair in zip(predicted.cpu(), target.cpu(), strict=True)])
-        return cls(each.sum(dim=0), each.diagonal(dim1=1, dim2=2).double(), each.sum(dim=2).double(), each.sum(dim=1).double())
+        each = torch.stack(
+            [confusion(*pair, classes) for pair in zip(predicted.cpu(), target.cpu(), strict=True)]
+        )
+        return cls(
+            each.sum(dim=0),
+            each.diagonal(dim1=1, dim2=2).double(),
+            each.sum(dim=2).double(),
+            each.sum(dim=1).double(),
+        )
 
     @classmethod
     def join(cls, parts: "Sequence[Pixels]") -> "Pixels":
         """Several batches as one."""
         whole = torch.stack([part.confusion for part in parts]).sum(dim=0)
-        return cls(whole, *(torch.cat([getattr(p, name) for p in parts]) for name in ("right", "true", "predicted")))
+        return cls(
+            whole,
+            *(
+                torch.cat([getattr(p, name) for p in parts])
+                for name in ("right", "true", "predicted")
+            ),
+        )
 
     def accuracy(self) -> Change:
         """The share of pixels whose class is right, with its bootstrap 95 % interval over items."""
-        return self._change(pixel_accuracy(self.confusion), lambda right, true, _: right.sum(dim=1) / true.sum(dim=1))
+        return self._change(
+            pixel_accuracy(self.confusion),
+            lambda right, true, _: right.sum(dim=1) / true.sum(dim=1),
+        )
 
     def mean_iou(self) -> Change:
         """The mean intersection over union of the classes, with its bootstrap 95 % interval over items."""
-        return self._change(mean_iou(self.confusion), lambda right, true, said: (right / (true + said - right)).nanmean(dim=1))
+        return self._change(
+            mean_iou(self.confusion),
+            lambda right, true, said: (right / (true + said - right)).nanmean(dim=1),
+        )
 
     def iou(self) -> list[float | None]:
         """Intersection over union by class; None for a class that is neither there nor predicted."""
@@ -60,7 +79,9 @@ class Pixels:
     def _change(self, mean: float, share: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Change:
         """A share of resampled items, each draw pooling the pixels of its items as `mean` pools those of all."""
         counts = resample(min(len(self.right), MOST_RESAMPLED)).counts
-        drawn = share(*(counts @ _grouped(part) for part in (self.right, self.true, self.predicted)))
+        drawn = share(
+            *(counts @ _grouped(part) for part in (self.right, self.true, self.predicted))
+        )
         low, high = drawn.nanquantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
         return Change(mean, low, high)
 

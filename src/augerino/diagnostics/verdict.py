@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from augerino.augmentation import Augmentation
+from augerino.coordinate import Unit
 from augerino.diagnostics.evidence import Evidence, Findings
-from augerino.units import Unit
 
 # Below this share of its limit, an extent is a few degrees of rotation or a pixel of shift: as good as nothing.
 NOTHING = 0.02
@@ -55,7 +55,11 @@ def verdicts(
         followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
         outputs: what follows, as "masks".
     """
-    extents, described, reach = augmentation.extents(), augmentation.describe(), augmentation.distribution.reach.tolist()
+    extents, described, reach = (
+        augmentation.extents(),
+        augmentation.describe(),
+        augmentation.distribution.reach.tolist(),
+    )
     low, high = (end.tolist() for end in augmentation.distribution.support)
     out = []
     answer: Answer
@@ -72,7 +76,10 @@ def verdicts(
         )
         found = None if findings is None else findings.coordinates[name]
         if findings is not None and findings.known.low <= 0:
-            answer, words = "undecided", "not decided, the network has learned nothing that holds on held-out data"
+            answer, words = (
+                "undecided",
+                "not decided, the network has learned nothing that holds on held-out data",
+            )
         elif found is None:
             answer, words = _judge_extent(case)
         elif (low[i], high[i]) == (0.0, 1.0):
@@ -83,10 +90,23 @@ def verdicts(
         if answer == "undecided":
             sentence += ": needs more data or epochs"
         if true and name in true:
-            alone = " by itself" if len(true.keys() & start.keys()) > 1 else ""  # together they may have less room
+            alone = (
+                " by itself" if len(true.keys() & start.keys()) > 1 else ""
+            )  # together they may have less room
             sentence += f" — true extent{alone} {unit.extent(true[name])}"
         interval = None if found is None or answer in ("none", "undecided") else found.interval
-        out.append(Verdict(name, start[name], learned, unit.extent(start[name]), described[name], answer, sentence, interval))
+        out.append(
+            Verdict(
+                name,
+                start[name],
+                learned,
+                unit.extent(start[name]),
+                described[name],
+                answer,
+                sentence,
+                interval,
+            )
+        )
     return out
 
 
@@ -127,17 +147,29 @@ def _still_moving(case: _Case) -> str:
 
 
 def _all_the_way(case: _Case) -> str:
-    return f"yes, all the way ({case.text})" if case.follower is None else f"yes, {case.symmetric} all the way ({case.text})"
+    return (
+        f"yes, all the way ({case.text})"
+        if case.follower is None
+        else f"yes, {case.symmetric} all the way ({case.text})"
+    )
 
 
 def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
     """By what mirroring every held-out input does."""
     harmless = found.rise[-1].mean <= found.tolerance
     if case.reach >= 0.4 and harmless:
-        same = "mirrored inputs mean the same" if case.follower is None else f"{case.follower} of mirrored inputs are mirrored"
+        same = (
+            "mirrored inputs mean the same"
+            if case.follower is None
+            else f"{case.follower} of mirrored inputs are mirrored"
+        )
         return "full", f"yes, {same} ({case.text} mirrored)"
     if case.reach < 0.1 and not harmless:
-        other = "mean something else" if case.follower is None else f"have other {case.follower} than the mirrored ones"
+        other = (
+            "mean something else"
+            if case.follower is None
+            else f"have other {case.follower} than the mirrored ones"
+        )
         return "none", f"no symmetry found, mirrored inputs {other} ({case.text} mirrored)"
     return "undecided", f"not decided, {case.text} mirrored"
 
@@ -152,12 +184,21 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
         if case.unfinished:
             return "undecided", _still_moving(case)
         beyond = case.unit.extent(found.extents[-1])
-        return "symmetry", f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})"
+        return (
+            "symmetry",
+            f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})",
+        )
     low, high = found.interval
     if high < case.nothing:
-        return "none", f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)"
+        return (
+            "none",
+            f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)",
+        )
     if high - low > LOOSE * max(found.reach, case.nothing):
-        return "undecided", f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}"
+        return (
+            "undecided",
+            f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}",
+        )
     if found.reach > case.reach and case.unfinished:
         return "undecided", _still_moving(case)
     if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
@@ -165,4 +206,7 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
     if low > case.reach:  # the model bears more than was learned
         more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
         return "symmetry", f"yes, {case.symmetric} up to {case.text} ({more})"
-    return "symmetry", f"yes, {case.symmetric} up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})"
+    return (
+        "symmetry",
+        f"yes, {case.symmetric} up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})",
+    )

@@ -7,4 +7,14 @@ from augerino.distributions.gaussian import Gaussian
 from augerino.distributions.haar import Haar
 from augerino.distributions.product import Joint, Product, parts_of
 
-__all__ = ["Bernoulli", "Gaussian", "Haar", "Interval", "Joint", "LearnedDistribution", "Product", "Uniform", "parts_of"]
+__all__ = [
+    "Bernoulli",
+    "Gaussian",
+    "Haar",
+    "Interval",
+    "Joint",
+    "LearnedDistribution",
+    "Product",
+    "Uniform",
+    "parts_of",
+]

@@ -11,8 +11,8 @@ import torch.distributions as D
 import torch.nn.functional as F
 from torch import Generator, Tensor, nn
 
+from augerino.coordinate import Unit
 from augerino.errors import InputError
-from augerino.units import Unit
 
 Value = float | Sequence[float] | Tensor
 
@@ -34,7 +34,9 @@ def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
     try:
         vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{what} takes one number or a vector of them, but got {value!r}.") from error
+        raise InputError(
+            f"{what} takes one number or a vector of them, but got {value!r}."
+        ) from error
     if vector.dim() == 0:
         vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
     if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
@@ -49,15 +51,21 @@ def raw_positive(value: Value, what: str, like: Tensor | None = None) -> Tensor:
     """Raw parameters (float64) whose softplus is the given positive value."""
     vector = vector_of(value, what, like)
     if (vector <= 0).any():
-        raise InputError(f"{what} must be above 0, but got {vector.tolist()}. For 'no extent', leave the coordinate out.")
+        raise InputError(
+            f"{what} must be above 0, but got {vector.tolist()}. For 'no extent', leave the coordinate out."
+        )
     return inverse_softplus(vector)
 
 
-def named_start(names: Sequence[str], start: float, given: dict[str, float], kind: str) -> list[float]:
+def named_start(
+    names: Sequence[str], start: float, given: dict[str, float], kind: str
+) -> list[float]:
     """One start per name: the common one, or the one given by name."""
     for name in given:
         if name not in names:
-            raise InputError(f"{kind}.named got a start for '{name}', but the coordinates are: {', '.join(names)}.")
+            raise InputError(
+                f"{kind}.named got a start for '{name}', but the coordinates are: {', '.join(names)}."
+            )
     return [given.get(name, start) for name in names]
 
 
@@ -81,7 +89,9 @@ class LearnedDistribution(nn.Module):
 
     def forward(self) -> D.Distribution:
         """The distribution at the current parameters, with event shape (k,)."""
-        raise TypeError(f"Write {type(self).__name__}.forward(), returning a torch distribution of event shape (k,).")
+        raise TypeError(
+            f"Write {type(self).__name__}.forward(), returning a torch distribution of event shape (k,)."
+        )
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
@@ -93,7 +103,9 @@ class LearnedDistribution(nn.Module):
 
         Evenly spread points become evenly spread draws: see `nodes`. Gradients reach the parameters.
         """
-        raise TypeError(f"Write {type(self).__name__}.quantile(u), from uniform (n, k) to coordinates (n, k).")
+        raise TypeError(
+            f"Write {type(self).__name__}.quantile(u), from uniform (n, k) to coordinates (n, k)."
+        )
 
     def nodes(self, n: int) -> Tensor:
         """n draws that are always the same ones and spread evenly, (n, k): Sobol points in the middle of their cells.
@@ -108,11 +120,15 @@ class LearnedDistribution(nn.Module):
         if n < 1:
             raise InputError(f"There must be at least 1 node, but got {n}.")
         like = self.spread
-        cells = 2 ** max(n - 1, 0).bit_length()  # the points fill a grid of so many cells in every coordinate
+        cells = (
+            2 ** max(n - 1, 0).bit_length()
+        )  # the points fill a grid of so many cells in every coordinate
         u = torch.quasirandom.SobolEngine(like.shape[0]).draw(n, dtype=torch.float64) + 0.5 / cells
         return self.quantile(u.to(like))
 
-    def branches(self, n: int, generator: Generator | None = None) -> "tuple[Tensor, Tensor | None]":
+    def branches(
+        self, n: int, generator: Generator | None = None
+    ) -> "tuple[Tensor, Tensor | None]":
         """Draws n coordinate vectors, with every outcome of the discrete ones counted out instead of drawn.
 
         Returns coordinates (m n, k), branch after branch, and each branch's probability (m,); None where nothing is discrete.
@@ -155,7 +171,9 @@ class LearnedDistribution(nn.Module):
 
     def settings(self) -> dict[str, Any]:
         """The constructor's arguments in real units, as JSON can hold them."""
-        raise TypeError(f"Write {type(self).__name__}.settings(), the constructor's arguments as a dict.")
+        raise TypeError(
+            f"Write {type(self).__name__}.settings(), the constructor's arguments as a dict."
+        )
 
     def extra_repr(self) -> str:
         return ", ".join(f"{key}={_short(value)}" for key, value in self.settings().items())

@@ -7,11 +7,13 @@ import torch
 import torch.distributions as D
 from torch import Generator, Tensor, nn
 
+from augerino.coordinate import Unit
 from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, vector_of
 from augerino.errors import InputError
-from augerino.units import Unit
 
-MOST_COUNTED = 2  # coordinates whose outcomes are counted out: each doubles the work of a training step
+MOST_COUNTED = (
+    2  # coordinates whose outcomes are counted out: each doubles the work of a training step
+)
 
 
 class Bernoulli(LearnedDistribution):
@@ -48,7 +50,9 @@ class Bernoulli(LearnedDistribution):
 
     @probability.setter
     def probability(self, value: Value) -> None:
-        self.raw_probability.data.copy_(_logit(vector_of(value, "Bernoulli's probability", self.raw_probability)))
+        self.raw_probability.data.copy_(
+            _logit(vector_of(value, "Bernoulli's probability", self.raw_probability))
+        )
 
     def forward(self) -> D.Distribution:
         return D.Independent(D.Bernoulli(logits=self.raw_probability), 1)
@@ -59,16 +63,22 @@ class Bernoulli(LearnedDistribution):
 
     def branches(self, n: int, generator: Generator | None = None) -> tuple[Tensor, Tensor | None]:
         p = self.probability
-        if p.shape[0] > MOST_COUNTED or not self.raw_probability.requires_grad:  # counting out is for the gradient
+        if (
+            p.shape[0] > MOST_COUNTED or not self.raw_probability.requires_grad
+        ):  # counting out is for the gradient
             return self.rsample(n, generator), None
-        outcomes = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)] * p.shape[0])
+        outcomes = torch.cartesian_prod(
+            *[torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)] * p.shape[0]
+        )
         outcomes = outcomes.reshape(-1, p.shape[0])  # (2^k, k)
         weight = torch.where(outcomes > 0, p, 1 - p).prod(dim=1)
         return outcomes.repeat_interleave(n, dim=0), weight
 
     @property
     def spread(self) -> Tensor:
-        return 2 * torch.minimum(torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability))
+        return 2 * torch.minimum(
+            torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability)
+        )
 
     @property
     def reach(self) -> Tensor:
@@ -83,10 +93,16 @@ class Bernoulli(LearnedDistribution):
 
     def settings(self) -> dict[str, Any]:
         # certain to within 1e-12 is as certain as a constructor takes it
-        return {"probability": listed(torch.sigmoid(self.raw_probability.double()).clamp(1e-12, 1 - 1e-12))}
+        return {
+            "probability": listed(
+                torch.sigmoid(self.raw_probability.double()).clamp(1e-12, 1 - 1e-12)
+            )
+        }
 
 
 def _logit(probability: Tensor) -> Tensor:
     if ((probability <= 0) | (probability >= 1)).any():
-        raise InputError(f"Bernoulli's probability must lie strictly between 0 and 1, but got {probability.tolist()}.")
+        raise InputError(
+            f"Bernoulli's probability must lie strictly between 0 and 1, but got {probability.tolist()}."
+        )
     return torch.logit(probability)

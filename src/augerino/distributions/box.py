@@ -7,10 +7,18 @@ import torch
 import torch.distributions as D
 from torch import Tensor, nn
 
-from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, raw_positive, softplus, vector_of
+from augerino.coordinate import Unit
+from augerino.distributions.base import (
+    LearnedDistribution,
+    Value,
+    listed,
+    named_start,
+    raw_positive,
+    softplus,
+    vector_of,
+)
 from augerino.distributions.spiked import SpikedUniform, quantile
 from augerino.errors import InputError
-from augerino.units import Unit
 
 
 class Uniform(LearnedDistribution):
@@ -39,10 +47,14 @@ class Uniform(LearnedDistribution):
 
     def __init__(self, bound: Value, rate: Value = 1.0) -> None:
         super().__init__()
-        self.raw_bound = nn.Parameter(raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype()))
+        self.raw_bound = nn.Parameter(
+            raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype())
+        )
         often = vector_of(rate, "Uniform's rate", self.raw_bound)
         if ((often <= 0) | (often > 1)).any():
-            raise InputError(f"Uniform's rate must be above 0 and at most 1, but got {often.tolist()}.")
+            raise InputError(
+                f"Uniform's rate must be above 0 and at most 1, but got {often.tolist()}."
+            )
         self.register_buffer("rate", often.to(self.raw_bound.dtype))
 
     @classmethod
@@ -104,7 +116,9 @@ class Interval(LearnedDistribution):
         super().__init__()
         down, up = vector_of(low, "Interval's low"), vector_of(high, "Interval's high")
         if down.shape != up.shape:
-            raise InputError(f"Interval needs as many low as high ends, but got {down.numel()} and {up.numel()}.")
+            raise InputError(
+                f"Interval needs as many low as high ends, but got {down.numel()} and {up.numel()}."
+            )
         dtype = torch.get_default_dtype()
         self.raw_low = nn.Parameter(raw_positive(-down, "Minus Interval's low").to(dtype))
         self.raw_high = nn.Parameter(raw_positive(up, "Interval's high").to(dtype))
@@ -121,7 +135,11 @@ class Interval(LearnedDistribution):
 
     @low.setter
     def low(self, value: Value) -> None:
-        self.raw_low.data.copy_(raw_positive(-vector_of(value, "low", self.raw_low), "Minus Interval's low", self.raw_low))
+        self.raw_low.data.copy_(
+            raw_positive(
+                -vector_of(value, "low", self.raw_low), "Minus Interval's low", self.raw_low
+            )
+        )
 
     @property
     def high(self) -> Tensor:

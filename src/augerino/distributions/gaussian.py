@@ -7,9 +7,18 @@ import torch
 import torch.distributions as D
 from torch import Generator, Tensor, nn
 
-from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, noise, raw_positive, softplus, vector_of
+from augerino.coordinate import Unit
+from augerino.distributions.base import (
+    LearnedDistribution,
+    Value,
+    listed,
+    named_start,
+    noise,
+    raw_positive,
+    softplus,
+    vector_of,
+)
 from augerino.errors import InputError
-from augerino.units import Unit
 
 
 class Gaussian(LearnedDistribution):
@@ -55,7 +64,11 @@ class Gaussian(LearnedDistribution):
     def scale_tril(self, value: Value | Sequence[Sequence[float]]) -> None:
         factor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
         k = self.loc.numel()
-        factor = torch.diag(factor.expand(k)) if factor.dim() < 2 and factor.numel() in (1, k) else factor
+        factor = (
+            torch.diag(factor.expand(k))
+            if factor.dim() < 2 and factor.numel() in (1, k)
+            else factor
+        )
         if factor.shape != (k, k) or factor.triu(1).any():
             raise InputError(
                 f"Gaussian's scale_tril must be lower triangular ({k}, {k}), or {k} standard deviations, "
@@ -63,11 +76,15 @@ class Gaussian(LearnedDistribution):
             )
         if not factor.isfinite().all():
             raise InputError(f"Gaussian's scale_tril must be finite, but got {factor.tolist()}.")
-        self.raw_diagonal.data.copy_(raw_positive(factor.diagonal(), "The diagonal of Gaussian's scale_tril"))
+        self.raw_diagonal.data.copy_(
+            raw_positive(factor.diagonal(), "The diagonal of Gaussian's scale_tril")
+        )
         self.off_diagonal.data.copy_(factor[self._rows.cpu(), self._columns.cpu()])
 
     def _factor(self, raw_diagonal: Tensor, off_diagonal: Tensor) -> Tensor:
-        return torch.diag(softplus(raw_diagonal)).index_put((self._rows, self._columns), off_diagonal)
+        return torch.diag(softplus(raw_diagonal)).index_put(
+            (self._rows, self._columns), off_diagonal
+        )
 
     def forward(self) -> D.Distribution:
         return D.MultivariateNormal(self.loc, scale_tril=self.scale_tril)

@@ -8,8 +8,8 @@ import torch
 import torch.distributions as D
 from torch import Tensor
 
+from augerino.coordinate import Unit
 from augerino.distributions.base import LearnedDistribution
-from augerino.units import Unit
 
 SI_PI = 1.8519370519824662  # the sine integral at pi
 
@@ -19,7 +19,7 @@ class Haar(LearnedDistribution):
 
     A random unit quaternion, as a rotation vector: an axis times an angle \(\varphi\) in \([0, \pi]\). The axis is uniform on
     the sphere and the angle has the density \((1 - \cos\varphi)/\pi\), so that most draws turn far. A box over the same three
-    coordinates, as `Uniform` is, has another shape; `diagnostics.haar_deviation` measures how far off it is.
+    coordinates, as `Uniform` is, has another shape; `paper.diagnostics.haar_deviation` measures how far off it is.
 
     No parameter: there is one such distribution. Its spread is the half-range of each coordinate, pi.
 
@@ -36,7 +36,9 @@ class Haar(LearnedDistribution):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("_half_turn", torch.full((3,), math.pi), persistent=False)  # knows the device and the dtype
+        self.register_buffer(
+            "_half_turn", torch.full((3,), math.pi), persistent=False
+        )  # knows the device and the dtype
 
     def forward(self) -> D.Distribution:
         return RotationVectors(self._half_turn)
@@ -63,12 +65,16 @@ def unit_quaternion(u: Tensor) -> Tensor:
     """Takes the unit cube to unit quaternions (w, x, y, z), equal volumes to equal volumes.   u: (n, 3)   returns (n, 4)"""
     first, second = (1 - u[:, 0]).sqrt(), u[:, 0].sqrt()
     a, b = 2 * math.pi * u[:, 1], 2 * math.pi * u[:, 2]
-    return torch.stack([first * a.sin(), first * a.cos(), second * b.sin(), second * b.cos()], dim=1)
+    return torch.stack(
+        [first * a.sin(), first * a.cos(), second * b.sin(), second * b.cos()], dim=1
+    )
 
 
 def rotation_vector(quaternion: Tensor) -> Tensor:
     """Axis times angle, the angle in 0..pi, of unit quaternions.   (n, 4) -> (n, 3)"""
-    quaternion = torch.where(quaternion[:, :1] < 0, -quaternion, quaternion)  # q and -q are the same rotation
+    quaternion = torch.where(
+        quaternion[:, :1] < 0, -quaternion, quaternion
+    )  # q and -q are the same rotation
     w, v = quaternion[:, :1], quaternion[:, 1:]
     size = v.norm(dim=1, keepdim=True)
     tiny = size < 1e-12
@@ -91,7 +97,9 @@ class RotationVectors(D.Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return torch.full_like(self.like, (math.pi**2 / 3 + 2) / 3)  # a third of the angle's mean square
+        return torch.full_like(
+            self.like, (math.pi**2 / 3 + 2) / 3
+        )  # a third of the angle's mean square
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = torch.Size(sample_shape)

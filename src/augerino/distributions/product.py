@@ -7,8 +7,8 @@ import torch
 import torch.distributions as D
 from torch import Generator, Tensor, nn
 
+from augerino.coordinate import Unit
 from augerino.distributions.base import LearnedDistribution
-from augerino.units import Unit
 
 
 class Product(LearnedDistribution):
@@ -33,7 +33,9 @@ class Product(LearnedDistribution):
 
     def quantile(self, u: Tensor) -> Tensor:
         pieces = u.split([part.size for part in self._parts], dim=-1)
-        return torch.cat([part.quantile(piece) for part, piece in zip(self._parts, pieces, strict=True)], dim=-1)
+        return torch.cat(
+            [part.quantile(piece) for part, piece in zip(self._parts, pieces, strict=True)], dim=-1
+        )
 
     @property
     def _parts(self) -> list[LearnedDistribution]:
@@ -123,7 +125,9 @@ class Joint(D.Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         pieces = value.split(self.sizes, dim=-1)
-        return torch.stack([part.log_prob(piece) for part, piece in zip(self.parts, pieces, strict=True)]).sum(0)
+        return torch.stack(
+            [part.log_prob(piece) for part, piece in zip(self.parts, pieces, strict=True)]
+        ).sum(0)
 
     def entropy(self) -> Tensor:
         return torch.stack([part.entropy() for part in self.parts]).sum()

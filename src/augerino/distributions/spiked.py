@@ -41,11 +41,22 @@ class SpikedUniform(D.Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(torch.Size(sample_shape))
-        return quantile(torch.rand(shape, dtype=self.bound.dtype, device=self.bound.device), self.bound, self.rate)
+        return quantile(
+            torch.rand(shape, dtype=self.bound.dtype, device=self.bound.device),
+            self.bound,
+            self.rate,
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
-        inside = torch.where(value.abs() <= self.bound, (self.rate / (2 * self.bound)).log(), -torch.inf)
-        return torch.where((value == 0) & (self.rate < 1), (1 - self.rate).log(), inside).sum(dim=-1)
+        inside = torch.where(
+            value.abs() <= self.bound, (self.rate / (2 * self.bound)).log(), -torch.inf
+        )
+        return torch.where((value == 0) & (self.rate < 1), (1 - self.rate).log(), inside).sum(
+            dim=-1
+        )
 
     def entropy(self) -> Tensor:
-        return (self.rate * (2 * self.bound / self.rate).log() - torch.xlogy(1 - self.rate, 1 - self.rate)).sum(dim=-1)
+        return (
+            self.rate * (2 * self.bound / self.rate).log()
+            - torch.xlogy(1 - self.rate, 1 - self.rate)
+        ).sum(dim=-1)

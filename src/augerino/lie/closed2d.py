@@ -21,7 +21,12 @@ def closed_form(algebra: Tensor) -> Tensor:
     and singular M. Beyond a magnification of e^20 by s, or by q, the result saturates instead of overflowing.
     """
     algebra = at_least_float32(algebra)
-    a00, a01, a10, a11 = algebra[..., 0, 0], algebra[..., 0, 1], algebra[..., 1, 0], algebra[..., 1, 1]
+    a00, a01, a10, a11 = (
+        algebra[..., 0, 0],
+        algebra[..., 0, 1],
+        algebra[..., 1, 0],
+        algebra[..., 1, 1],
+    )
     s = ((a00 + a11) / 2).clamp(-SATURATION, SATURATION)
     n00 = (a00 - a11) / 2
     q = n00 * n00 + a01 * a10
@@ -47,7 +52,11 @@ def inverse_affine2d(matrix: Tensor) -> Tensor:
     """Inverse of 2-D affine matrices in closed form, which any export can hold.   matrix: (..., 3, 3)   returns (..., 3, 3)"""
     (a, b, x), (c, d, y), last = (row.unbind(-1) for row in matrix.unbind(-2))
     det = a * d - b * c
-    rows = ((d / det, -b / det, (b * y - d * x) / det), (-c / det, a / det, (c * x - a * y) / det), last)
+    rows = (
+        (d / det, -b / det, (b * y - d * x) / det),
+        (-c / det, a / det, (c * x - a * y) / det),
+        last,
+    )
     return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
 
 
@@ -61,7 +70,9 @@ def _cosh_sinhc(q: Tensor) -> tuple[Tensor, Tensor]:
         sinhc_series = 1 + sinhc_series * small / (n * (n + 1))
     root = torch.where(near, 1.0, q.abs()).sqrt()
     stretch = q > 0
-    real = torch.where(stretch, root, 1.0)  # each branch sees only arguments it can take: no Inf to multiply by zero
+    real = torch.where(
+        stretch, root, 1.0
+    )  # each branch sees only arguments it can take: no Inf to multiply by zero
     cosh = torch.where(stretch, real.cosh(), root.cos())
     sinhc = torch.where(stretch, real.sinh(), root.sin()) / root
     return torch.where(near, cosh_series, cosh), torch.where(near, sinhc_series, sinhc)
@@ -86,7 +97,11 @@ def _phi(s: Tensor, q: Tensor, e: Tensor, cosh: Tensor, sinhc: Tensor) -> tuple[
 
     # Otherwise M is well away from singular: phi(M) = M^-1 (e^M - I) with M^-1 = (sI - N) / (s^2 - q).
     s2, q2 = torch.where(turn, s, 1.0), torch.where(turn, q, 0.0)
-    e2, cosh2, sinhc2 = torch.where(turn, e, 1.0), torch.where(turn, cosh, 1.0), torch.where(turn, sinhc, 1.0)
+    e2, cosh2, sinhc2 = (
+        torch.where(turn, e, 1.0),
+        torch.where(turn, cosh, 1.0),
+        torch.where(turn, sinhc, 1.0),
+    )
     det = s2 * s2 - q2
     rest = e2 * cosh2 - 1
     alpha2 = (s2 * rest - q2 * e2 * sinhc2) / det

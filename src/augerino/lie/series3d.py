@@ -22,9 +22,27 @@ def exp_affine3d(algebra: Tensor) -> Tensor:
     trace = linear.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None] / 3
     stretch = (linear + linear.mT) / 2 - trace * eye
     turn = (linear - linear.mT) / 2
-    linear = trace.clamp(-SATURATION, SATURATION) * eye + _held(stretch, SATURATION) + _held(turn, 2.0**SQUARINGS)
-    halvings = linear.detach().square().sum((-2, -1), keepdim=True).sqrt().clamp_min(1).log2().ceil().clamp_max(SQUARINGS)
-    small = torch.cat([torch.cat([linear, shift], dim=-1), torch.zeros_like(algebra[..., :1, :])], dim=-2) / 2**halvings
+    linear = (
+        trace.clamp(-SATURATION, SATURATION) * eye
+        + _held(stretch, SATURATION)
+        + _held(turn, 2.0**SQUARINGS)
+    )
+    halvings = (
+        linear.detach()
+        .square()
+        .sum((-2, -1), keepdim=True)
+        .sqrt()
+        .clamp_min(1)
+        .log2()
+        .ceil()
+        .clamp_max(SQUARINGS)
+    )
+    small = (
+        torch.cat(
+            [torch.cat([linear, shift], dim=-1), torch.zeros_like(algebra[..., :1, :])], dim=-2
+        )
+        / 2**halvings
+    )
     return _square_up(_series(small), halvings)
 
 
@@ -49,6 +67,8 @@ def _square_up(root: Tensor, times: Tensor) -> Tensor:
     eye = torch.eye(root.shape[-1], dtype=root.dtype, device=root.device)
     for i in range(SQUARINGS):
         waiting = times > i
-        base = torch.where(waiting, root, eye)  # one that is done must not grow further, seen or unseen
+        base = torch.where(
+            waiting, root, eye
+        )  # one that is done must not grow further, seen or unseen
         root = torch.where(waiting, base @ base, root)
     return root

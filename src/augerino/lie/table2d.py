@@ -20,9 +20,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from augerino.eager import eager
 from augerino.lie.bases import at_least_float32, combine
 from augerino.lie.closed2d import closed_form
+from augerino.lie.eager import eager
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +39,9 @@ def exp_affine2d(algebra: Tensor) -> Tensor:
     return element_affine2d(entries, _UNITS.to(algebra.device)).reshape(algebra.shape)
 
 
-def element_affine2d(t: Tensor, generators: Tensor, scales: Sequence[float] | None = None) -> Tensor:
+def element_affine2d(
+    t: Tensor, generators: Tensor, scales: Sequence[float] | None = None
+) -> Tensor:
     """The group elements exp(sum of t_i G_i).   t: (B, k)   generators: (k, 3, 3)   returns (B, 3, 3)
 
     By the table where it reaches, on a CPU; by `closed2d.closed_form` elsewhere. The two agree to the last bits.
@@ -70,7 +72,10 @@ class _Algebra:
             n = (a - d) / 2
             self.s, self.q, self.traceless = (a + d) / 2, n * n + b * c, np.array([[n, b], [c, -n]])
         most = float(np.abs(self.s).max()), float(np.abs(self.q).max())
-        terms = [bisect.bisect(reach, value) + 1 for reach, value in zip(_reach(t.dtype), most, strict=True)]
+        terms = [
+            bisect.bisect(reach, value) + 1
+            for reach, value in zip(_reach(t.dtype), most, strict=True)
+        ]
         fits = all(map(math.isfinite, most)) and terms[0] <= TERMS_S and terms[1] <= TERMS_Q
         self.terms = terms if fits else None
 
@@ -80,7 +85,9 @@ class _Element(torch.autograd.Function):
     def forward(ctx: Any, t: Tensor, algebra: _Algebra) -> Tensor:
         rows, terms = algebra.rows, algebra.terms or [1, 1]
         series = (_table(*terms) @ _powers(algebra.s, terms[0])).reshape(6, terms[1], -1)
-        values = np.einsum("ijb,jb->ib", series, _powers(algebra.q, terms[1]))  # alpha, beta and their slopes
+        values = np.einsum(
+            "ijb,jb->ib", series, _powers(algebra.q, terms[1])
+        )  # alpha, beta and their slopes
         phi = values[1] * algebra.traceless
         phi[0, 0] += values[0]
         phi[1, 1] += values[0]
@@ -97,7 +104,9 @@ class _Element(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (t,), algebra, phi = ctx.saved_tensors, ctx.algebra, ctx.phi
-        if torch.is_grad_enabled():  # someone will differentiate this again, which plain operations can
+        if (
+            torch.is_grad_enabled()
+        ):  # someone will differentiate this again, which plain operations can
             generators = np.pad(algebra.basis.reshape(-1, 2, 3), ((0, 0), (0, 1), (0, 0)))
             matrix = closed_form(combine(t, torch.from_numpy(generators)))
             return torch.autograd.grad(matrix, t, gradient, create_graph=True)[0], None
@@ -105,7 +114,10 @@ class _Element(torch.autograd.Function):
         upper = np.ascontiguousarray(gradient.numpy()[:, :2].transpose(1, 2, 0), np.float64)
         on_phi = (upper[:, None] * algebra.rows).sum(2)
         on_alpha, on_beta = on_phi[0, 0] + on_phi[1, 1], (on_phi * algebra.traceless).sum((0, 1))
-        on_s, on_q = slopes[0] * on_alpha + slopes[1] * on_beta, slopes[2] * on_alpha + slopes[3] * on_beta
+        on_s, on_q = (
+            slopes[0] * on_alpha + slopes[1] * on_beta,
+            slopes[2] * on_alpha + slopes[3] * on_beta,
+        )
         on_linear = beta * on_phi + on_q * algebra.traceless.transpose(1, 0, 2)
         on_trace = (on_s - beta * on_alpha) / 2
         on_linear[0, 0] += on_trace
@@ -138,7 +150,9 @@ def _reach(dtype: torch.dtype) -> tuple[list[float], list[float]]:
 def _table(terms_s: int, terms_q: int) -> Array:
     """Coefficients, (6 * powers of q, powers of s): of alpha, beta, their slopes along s, their slopes along q."""
     powers_s, powers_q = range(terms_s + 1), range(terms_q + 1)
-    both = np.array([[[_coefficient(i, 2 * j + odd) for i in powers_s] for j in powers_q] for odd in (0, 1)])
+    both = np.array(
+        [[[_coefficient(i, 2 * j + odd) for i in powers_s] for j in powers_q] for odd in (0, 1)]
+    )
     along_s = both[:, :-1, 1:] * np.arange(1, terms_s + 1)
     along_q = both[:, 1:, :-1] * np.arange(1, terms_q + 1)[:, None]
     return np.concatenate([both[:, :-1, :-1], along_s, along_q]).reshape(-1, terms_s)

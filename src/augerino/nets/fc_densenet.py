@@ -9,13 +9,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-_MOST_BLOCKS, _MOST_LAYERS = 21, 64  # settings may come from a file; a network beyond these is nobody's wish
+_MOST_BLOCKS, _MOST_LAYERS = (
+    21,
+    64,
+)  # settings may come from a file; a network beyond these is nobody's wish
 
 
 class _Layer(nn.Module):
     """Batch norm, ReLU, convolution, dropout, over all the maps there are so far."""
 
-    def __init__(self, before: int, after: int, kernel: int, dropout: float, checkpointing: bool = False) -> None:
+    def __init__(
+        self, before: int, after: int, kernel: int, dropout: float, checkpointing: bool = False
+    ) -> None:
         super().__init__()
         self.norm = nn.BatchNorm2d(before)
         self.convolution = nn.Conv2d(before, after, kernel, padding=kernel // 2)
@@ -25,7 +30,9 @@ class _Layer(nn.Module):
     def forward(self, *maps: Tensor) -> Tensor:
         if not (self.checkpointing and self.training and torch.is_grad_enabled()):
             return self._forward(*maps)
-        result: Tensor = checkpoint(self._forward, *maps, use_reentrant=False, context_fn=self._contexts)
+        result: Tensor = checkpoint(
+            self._forward, *maps, use_reentrant=False, context_fn=self._contexts
+        )
         return result
 
     def _forward(self, *maps: Tensor) -> Tensor:
@@ -50,9 +57,13 @@ class _Layer(nn.Module):
 class _DenseBlock(nn.Module):
     """Layers that each see the block's input and all that the layers before them made."""
 
-    def __init__(self, before: int, growth: int, layers: int, dropout: float, checkpointing: bool) -> None:
+    def __init__(
+        self, before: int, growth: int, layers: int, dropout: float, checkpointing: bool
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(_Layer(before + i * growth, growth, 3, dropout, checkpointing) for i in range(layers))
+        self.layers = nn.ModuleList(
+            _Layer(before + i * growth, growth, 3, dropout, checkpointing) for i in range(layers)
+        )
 
     def forward(self, x: Tensor) -> list[Tensor]:
         """The input and then the new maps, one tensor a layer."""
@@ -98,13 +109,23 @@ class FCDenseNet(nn.Module):
     ) -> None:
         super().__init__()
         layers = list(layers)
-        if len(layers) % 2 == 0 or len(layers) > _MOST_BLOCKS or not all(1 <= count <= _MOST_LAYERS for count in layers):
+        if (
+            len(layers) % 2 == 0
+            or len(layers) > _MOST_BLOCKS
+            or not all(1 <= count <= _MOST_LAYERS for count in layers)
+        ):
             raise ValueError(
                 f"layers must be an odd number of counts, one a dense block, at most {_MOST_BLOCKS} of 1 to {_MOST_LAYERS} each, "
                 f"but got {layers[: _MOST_BLOCKS + 1]}"
             )
         self._settings: dict[str, Any] = {
-            **{"channels": channels, "outputs": outputs, "growth": growth, "layers": layers, "first": first},
+            **{
+                "channels": channels,
+                "outputs": outputs,
+                "growth": growth,
+                "layers": layers,
+                "first": first,
+            },
             **{"dropout": dropout, "checkpointing": checkpointing},
         }
         depth, width, beside = len(layers) // 2, first, []
@@ -142,7 +163,9 @@ class FCDenseNet(nn.Module):
         maps = self.bottom(x)
         for enlarge, block in zip(self.enlarge, self.up, strict=True):
             skip = beside.pop()
-            maps = block(torch.cat([_centre(enlarge(torch.cat(maps[1:], dim=1)), skip), skip], dim=1))
+            maps = block(
+                torch.cat([_centre(enlarge(torch.cat(maps[1:], dim=1)), skip), skip], dim=1)
+            )
         return self.head(torch.cat(maps, dim=1))
 
 
@@ -165,15 +188,22 @@ def fc_densenet67(channels: int, outputs: int, **options: Any) -> FCDenseNet:
 
 def fc_densenet103(channels: int, outputs: int, **options: Any) -> FCDenseNet:
     """FC-DenseNet103: growth 16, four to fifteen layers a block, 9.4 million weights."""
-    return FCDenseNet(channels, outputs, growth=16, layers=(4, 5, 7, 10, 12, 15, 12, 10, 7, 5, 4), **options)
+    return FCDenseNet(
+        channels, outputs, growth=16, layers=(4, 5, 7, 10, 12, 15, 12, 10, 7, 5, 4), **options
+    )
 
 
 def fc_densenet_small(channels: int, outputs: int, **options: Any) -> FCDenseNet:
     """One for a CPU: growth 8, three halvings, two to three layers a block, 0.1 million weights, too few to need dropout."""
-    return FCDenseNet(channels, outputs, **{"growth": 8, "layers": (2, 2, 3, 3, 3, 2, 2), "first": 16, "dropout": 0.0, **options})
+    return FCDenseNet(
+        channels,
+        outputs,
+        **{"growth": 8, "layers": (2, 2, 3, 3, 3, 2, 2), "first": 16, "dropout": 0.0, **options},
+    )
 
 
 #: The named ones, as `--net` takes them.
 NAMED: dict[str, Callable[..., FCDenseNet]] = {
-    make.__name__: make for make in (fc_densenet_small, fc_densenet56, fc_densenet67, fc_densenet103)
+    make.__name__: make
+    for make in (fc_densenet_small, fc_densenet56, fc_densenet67, fc_densenet103)
 }

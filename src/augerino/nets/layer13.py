@@ -23,7 +23,12 @@ class Layer13(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 128, dropout: float = 0.5) -> None:
         super().__init__()
-        self._settings: dict[str, int | float] = {"channels": channels, "outputs": outputs, "width": width, "dropout": dropout}
+        self._settings: dict[str, int | float] = {
+            "channels": channels,
+            "outputs": outputs,
+            "width": width,
+            "dropout": dropout,
+        }
         k = width
         self.features = nn.Sequential(
             *_block(channels, k),

@@ -48,10 +48,16 @@ class Everybody:
 
     def __init__(self, points: Tensor, sizes: list[tuple[int, int]], group: str) -> None:
         self.sizes, pairs = sizes, []
-        for (items, size), block in zip(sizes, points.split([items * size for items, size in sizes]), strict=True):
+        for (items, size), block in zip(
+            sizes, points.split([items * size for items, size in sizes]), strict=True
+        ):
             x = block.view(items, size, 3)
             both = (items, size, size, 3)
-            pairs.append(_seen(x[:, None].expand(both), x[:, :, None].expand(both), group).view(items * size * size, -1))
+            pairs.append(
+                _seen(x[:, None].expand(both), x[:, :, None].expand(both), group).view(
+                    items * size * size, -1
+                )
+            )
         self.pairs = torch.cat(pairs)  # by item, then neighbour, then centre
         share = [points.new_full((items * size, 1), 1 / size) for items, size in sizes]
         self.share = torch.cat(share)
@@ -61,7 +67,9 @@ class Everybody:
         parts = (values * self.share).split([items * size for items, size in self.sizes])
         mixed = []
         for (items, size), s, f in zip(self.sizes, kernels, parts, strict=True):
-            product = torch.bmm(s.view(items, size, -1).mT, f.view(items, size, -1))  # (items, size·m, c)
+            product = torch.bmm(
+                s.view(items, size, -1).mT, f.view(items, size, -1)
+            )  # (items, size·m, c)
             mixed.append(product.view(items * size, -1))
         return torch.cat(mixed)
 
@@ -69,17 +77,26 @@ class Everybody:
 class Nearest:
     """Every point sees the nearest points of its item, itself included.   positions: (B, N, 3)   there: (B, N)   rows: (rows,)"""
 
-    def __init__(self, positions: Tensor, there: Tensor, rows: Tensor, group: str, neighbours: int) -> None:
+    def __init__(
+        self, positions: Tensor, there: Tensor, rows: Tensor, group: str, neighbours: int
+    ) -> None:
         items, points = positions.shape[:2]
-        nearest, near = (x.flatten(0, 1).index_select(0, rows) for x in nearest_points(positions, there, neighbours))
-        number = torch.zeros(items * points, dtype=torch.long, device=rows.device)  # of a place, among the rows
+        nearest, near = (
+            x.flatten(0, 1).index_select(0, rows)
+            for x in nearest_points(positions, there, neighbours)
+        )
+        number = torch.zeros(
+            items * points, dtype=torch.long, device=rows.device
+        )  # of a place, among the rows
         number[rows] = torch.arange(len(rows), device=rows.device)
         first = rows.div(points, rounding_mode="floor")[:, None] * points
         self.seen = number[nearest + first]  # (rows, neighbours)
         centre = positions.flatten(0, 1).index_select(0, rows)
         other = centre.index_select(0, self.seen.flatten()).view(*self.seen.shape, 3)
         self.pairs = _seen(centre[:, None].expand_as(other), other, group).flatten(0, 1)
-        weight = near.to(positions.dtype)  # an item may have fewer points than neighbours are wanted
+        weight = near.to(
+            positions.dtype
+        )  # an item may have fewer points than neighbours are wanted
         self.weight = weight / weight.sum(1, keepdim=True).clamp_min(1)
 
     def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
@@ -148,7 +165,9 @@ class LieConv(nn.Module):
         kernel_outputs: how many functions s of the pair there are.
     """
 
-    def __init__(self, before: int, after: int, *, seen: int, kernel_width: int, kernel_outputs: int) -> None:
+    def __init__(
+        self, before: int, after: int, *, seen: int, kernel_width: int, kernel_outputs: int
+    ) -> None:
         super().__init__()
         self.kernel = nn.Sequential(
             *(_NarrowLinear(seen, kernel_width), nn.SiLU()),
@@ -166,7 +185,9 @@ class RowNorm(nn.BatchNorm1d):
 
     def forward(self, x: Tensor) -> Tensor:
         if self.training and len(x) < 2:
-            return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps)
+            return F.batch_norm(
+                x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
+            )
         return super().forward(x)
 
 
@@ -234,18 +255,38 @@ class LieResNet(nn.Module):
     ) -> None:
         super().__init__()
         if group not in _GROUPS:
-            raise ValueError(f"The group of a LieResNet is one of {', '.join(_GROUPS)}, but got '{group}'.")
+            raise ValueError(
+                f"The group of a LieResNet is one of {', '.join(_GROUPS)}, but got '{group}'."
+            )
         if neighbours is not None and neighbours < 1:
-            raise ValueError(f"A point needs at least one neighbour, itself, but neighbours is {neighbours}.")
+            raise ValueError(
+                f"A point needs at least one neighbour, itself, but neighbours is {neighbours}."
+            )
         if not 1 <= layers <= 1000:
             raise ValueError(f"A LieResNet has 1 to 1000 layers, but got {layers}.")
         self._settings = {
-            **{"outputs": outputs, "group": group, "width": width, "layers": layers, "species": list(species)},
-            **{"neighbours": neighbours, "kernel_width": kernel_width, "kernel_outputs": kernel_outputs},
+            **{
+                "outputs": outputs,
+                "group": group,
+                "width": width,
+                "layers": layers,
+                "species": list(species),
+            },
+            **{
+                "neighbours": neighbours,
+                "kernel_width": kernel_width,
+                "kernel_outputs": kernel_outputs,
+            },
         }
         self.group, self.neighbours = group, neighbours
-        self.register_buffer("charge_of", torch.tensor(list(species), dtype=torch.long), persistent=False)
-        kernel = {"seen": _GROUPS[group], "kernel_width": kernel_width, "kernel_outputs": kernel_outputs}
+        self.register_buffer(
+            "charge_of", torch.tensor(list(species), dtype=torch.long), persistent=False
+        )
+        kernel = {
+            "seen": _GROUPS[group],
+            "kernel_width": kernel_width,
+            "kernel_outputs": kernel_outputs,
+        }
         self.lift = nn.Linear(3 * len(species) or 1, width)
         self.blocks = nn.ModuleList(BottleneckBlock(width, **kernel) for _ in range(layers))
         self.norm, self.head = RowNorm(width), nn.Linear(width, outputs)
@@ -277,7 +318,9 @@ class LieResNet(nn.Module):
         for block in self.blocks:
             values = block(values, near)
         scores = self.head(F.silu(self.norm(values)))
-        total = scores.new_zeros(items, scores.shape[1]).index_add_(0, rows.div(points, rounding_mode="floor"), scores)
+        total = scores.new_zeros(items, scores.shape[1]).index_add_(
+            0, rows.div(points, rounding_mode="floor"), scores
+        )
         return total / mask.sum(1, keepdim=True).clamp_min(1)
 
     def features(self, cloud: Mapping[str, Tensor], rows: Tensor) -> Tensor:
@@ -289,7 +332,9 @@ class LieResNet(nn.Module):
         one_hot = charges[:, None] == self.charge_of
         if not torch.compiler.is_compiling() and not one_hot.any(1).all():
             unknown = charges[~one_hot.any(1)][0].item()
-            raise ValueError(f"A LieResNet for the species {self.charge_of.tolist()} met an atom of charge {unknown:g}.")
+            raise ValueError(
+                f"A LieResNet for the species {self.charge_of.tolist()} met an atom of charge {unknown:g}."
+            )
         share = charges.to(like.dtype)[:, None] / self.charge_of.max()
         powers = torch.cat([torch.ones_like(share), share, share.square()], dim=1)
         return (one_hot[:, :, None] * powers[:, None]).flatten(1)

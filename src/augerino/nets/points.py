@@ -27,10 +27,18 @@ class SmallPointNet(nn.Module):
         self._settings = {"outputs": outputs, "width": width, "features": features}
         layers: list[nn.Module] = []
         for before, after in itertools.pairwise([3 + features, width, 2 * width, 4 * width]):
-            layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.ReLU(inplace=True)]
+            layers += [
+                nn.Linear(before, after, bias=False),
+                nn.BatchNorm1d(after),
+                nn.ReLU(inplace=True),
+            ]
         self.points = nn.Sequential(*layers)
         self.head = nn.Sequential(
-            *(nn.Linear(8 * width, 4 * width, bias=False), nn.BatchNorm1d(4 * width), nn.ReLU(inplace=True)),
+            *(
+                nn.Linear(8 * width, 4 * width, bias=False),
+                nn.BatchNorm1d(4 * width),
+                nn.ReLU(inplace=True),
+            ),
             nn.Linear(4 * width, outputs),
         )
         self.features = features
@@ -48,7 +56,9 @@ class SmallPointNet(nn.Module):
         there = torch.ones_like(points[..., 0], dtype=torch.bool) if mask is None else mask.bool()
         if self.training and mask is not None:  # padding must have no part in the statistics
             rows = self.points(points[there])
-            seen = rows.new_zeros(*there.shape, rows.shape[-1]).masked_scatter(there[..., None], rows)
+            seen = rows.new_zeros(*there.shape, rows.shape[-1]).masked_scatter(
+                there[..., None], rows
+            )
         else:
             seen = self.points(points.flatten(0, 1)).unflatten(0, there.shape) * there[..., None]
         count = there.sum(dim=1, keepdim=True).clamp_min(1)

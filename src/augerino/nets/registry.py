@@ -13,5 +13,14 @@ from augerino.nets.unet import SmallUNet
 
 BUILT_IN: dict[str, type[nn.Module]] = {
     kind.__name__: kind
-    for kind in (FCDenseNet, Layer13, LieResNet, SmallCNN, SmallPointNet, SmallSignalNet, SmallUNet, SteerableCNN)
+    for kind in (
+        FCDenseNet,
+        Layer13,
+        LieResNet,
+        SmallCNN,
+        SmallPointNet,
+        SmallSignalNet,
+        SmallUNet,
+        SteerableCNN,
+    )
 }

@@ -23,7 +23,11 @@ class SmallSignalNet(nn.Module):
         layers: list[nn.Module] = []
         widths = [channels, width, 2 * width, 4 * width, 4 * width]
         for before, after in itertools.pairwise(widths):
-            layers += [nn.Conv1d(before, after, 7, padding=3, bias=False), nn.BatchNorm1d(after), nn.ReLU(inplace=True)]
+            layers += [
+                nn.Conv1d(before, after, 7, padding=3, bias=False),
+                nn.BatchNorm1d(after),
+                nn.ReLU(inplace=True),
+            ]
             layers += [nn.MaxPool1d(4, ceil_mode=True)]
         self.features = nn.Sequential(*layers[:-1])
         self.head = nn.Linear(widths[-1], outputs)

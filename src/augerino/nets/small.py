@@ -20,7 +20,11 @@ class SmallCNN(nn.Module):
         layers: list[nn.Module] = []
         widths = [channels, width, 2 * width, 4 * width, 4 * width]
         for before, after in itertools.pairwise(widths):
-            layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)]
+            layers += [
+                nn.Conv2d(before, after, 3, padding=1, bias=False),
+                nn.BatchNorm2d(after),
+                nn.ReLU(inplace=True),
+            ]
             layers += [nn.MaxPool2d(2, ceil_mode=True)]
         self.features = nn.Sequential(*layers[:-1])
         self.head = nn.Linear(widths[-1], outputs)

@@ -26,7 +26,9 @@ def filter_basis(kernel: int, orientations: int) -> Tensor:
         for frequency in range(0, 1 if ring == 0 else min(ring + 1, 3)):
             phase = frequency * (angle[None] - turns[:, None, None])
             waves = [torch.cos(phase)] if frequency == 0 else [torch.cos(phase), torch.sin(phase)]
-            inside = profile if frequency == 0 else profile * (radius > 0)  # the very centre has no direction
+            inside = (
+                profile if frequency == 0 else profile * (radius > 0)
+            )  # the very centre has no direction
             turned += [inside * wave for wave in waves]
     basis = torch.stack(turned, dim=1)
     return (basis / basis[0].flatten(1).norm(dim=1)[None, :, None, None]).float()
@@ -40,7 +42,9 @@ class GroupConv(nn.Module):
 
     basis: Tensor
 
-    def __init__(self, before: int, after: int, *, orientations: int, lifting: bool, kernel: int = 5) -> None:
+    def __init__(
+        self, before: int, after: int, *, orientations: int, lifting: bool, kernel: int = 5
+    ) -> None:
         super().__init__()
         self.orientations, self.incoming = orientations, 1 if lifting else orientations
         self.register_buffer("basis", filter_basis(kernel, orientations), persistent=False)
@@ -50,7 +54,10 @@ class GroupConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         # A filter for output orientation j sees input orientation i through its weight for i - j, turned by j.
-        turned = [torch.einsum("oaib,bkl->oaikl", self.weight.roll(j, dims=2), self.basis[j]) for j in range(self.orientations)]
+        turned = [
+            torch.einsum("oaib,bkl->oaikl", self.weight.roll(j, dims=2), self.basis[j])
+            for j in range(self.orientations)
+        ]
         filters = torch.stack(turned, dim=1)  # (after, n, before, m, k, k)
         kernel = filters.shape[-1]
         return F.conv2d(x, filters.reshape(-1, x.shape[1], kernel, kernel), padding=kernel // 2)
@@ -89,17 +96,26 @@ class SteerableCNN(nn.Module):
 
     def __init__(self, channels: int, outputs: int, width: int = 6, orientations: int = 8) -> None:
         super().__init__()
-        self._settings = {"channels": channels, "outputs": outputs, "width": width, "orientations": orientations}
+        self._settings = {
+            "channels": channels,
+            "outputs": outputs,
+            "width": width,
+            "orientations": orientations,
+        }
         self.orientations = orientations
         layers: list[nn.Module] = []
         widths = [channels, width, width, 2 * width, 2 * width]
         for i in range(4):
-            layers += [GroupConv(widths[i], widths[i + 1], orientations=orientations, lifting=i == 0)]
+            layers += [
+                GroupConv(widths[i], widths[i + 1], orientations=orientations, lifting=i == 0)
+            ]
             layers += [OrientationNorm(widths[i + 1], orientations), nn.ReLU(inplace=True)]
             if i < 2:
                 layers += [CentredPool()]
         self.features = nn.Sequential(*layers)
-        self.head = nn.Sequential(nn.Linear(widths[-1], 4 * width), nn.ReLU(inplace=True), nn.Linear(4 * width, outputs))
+        self.head = nn.Sequential(
+            nn.Linear(widths[-1], 4 * width), nn.ReLU(inplace=True), nn.Linear(4 * width, outputs)
+        )
 
     def settings(self) -> dict[str, int]:
         """The constructor's arguments."""

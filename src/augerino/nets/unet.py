@@ -10,8 +10,16 @@ from torch import Tensor, nn
 def _block(before: int, after: int) -> nn.Module:
     """Two 3×3 convolutions with batch norm."""
     return nn.Sequential(
-        *(nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)),
-        *(nn.Conv2d(after, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU(inplace=True)),
+        *(
+            nn.Conv2d(before, after, 3, padding=1, bias=False),
+            nn.BatchNorm2d(after),
+            nn.ReLU(inplace=True),
+        ),
+        *(
+            nn.Conv2d(after, after, 3, padding=1, bias=False),
+            nn.BatchNorm2d(after),
+            nn.ReLU(inplace=True),
+        ),
     )
 
 
@@ -33,7 +41,9 @@ class SmallUNet(nn.Module):
         super().__init__()
         self._settings = {"channels": channels, "outputs": outputs, "width": width}
         widths = [width, 2 * width, 4 * width, 8 * width]
-        self.down = nn.ModuleList(_block(before, after) for before, after in itertools.pairwise([channels, *widths]))
+        self.down = nn.ModuleList(
+            _block(before, after) for before, after in itertools.pairwise([channels, *widths])
+        )
         pairs = itertools.pairwise(reversed(widths))
         self.up = nn.ModuleList(_block(below + beside, beside) for below, beside in pairs)
         self.head = nn.Conv2d(width, outputs, 1)

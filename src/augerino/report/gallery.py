@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augerino import files
 from augerino.errors import InputError
 from augerino.report.values import count, entries, items, number, records, text
+from augerino.runtime import files
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _LARGEST = 4_000_000  # bytes of one strip
@@ -33,7 +33,9 @@ class Strip:
     example: int
     coordinate: str
     image: str  # a data: address
-    masks: list[tuple[str, str]]  # what lies over it: "predicted" or "true", and a data: address of the same frames
+    masks: list[
+        tuple[str, str]
+    ]  # what lies over it: "predicted" or "true", and a data: address of the same frames
     width: int
     height: int
     steps: list[Step]
@@ -90,49 +92,79 @@ def read_gallery(folder: Path) -> Gallery | None:
         strips.append(Strip(example, name, image, masks, width, height, steps, start, discrete))
     if not strips:
         return None
-    legend = [key for entry in records(data.get("legend")) if (key := _key(entry, names)) is not None]
-    return Gallery(text(data.get("kind")), [_truth(value, names, task) for value in truths], strips, legend)
+    legend = [
+        key for entry in records(data.get("legend")) if (key := _key(entry, names)) is not None
+    ]
+    return Gallery(
+        text(data.get("kind")), [_truth(value, names, task) for value in truths], strips, legend
+    )
 
 
 def _key(entry: dict[str, Any], names: list[str]) -> Key | None:
     label, color = count(entry.get("class")), text(entry.get("color"))
     if label is None or not _COLOR.fullmatch(color):
         return None
-    return Key(names[label] if label < len(names) else f"class {label}", color, entry.get("chequered") is True)
+    return Key(
+        names[label] if label < len(names) else f"class {label}",
+        color,
+        entry.get("chequered") is True,
+    )
 
 
 def _image(folder: Path, name: Any) -> str:
     """A strip's PNG as a data: address. Only plain names of files that lie in the gallery itself are opened."""
     index = folder / "gallery.json"
-    if not isinstance(name, str) or Path(name).name != name or "\\" in name or "\x00" in name or name in ("", ".", ".."):
-        raise InputError(f"{index} names {name!r}, which is not a file of the gallery: nothing outside it is read.")
+    if (
+        not isinstance(name, str)
+        or Path(name).name != name
+        or "\\" in name
+        or "\x00" in name
+        or name in ("", ".", "..")
+    ):
+        raise InputError(
+            f"{index} names {name!r}, which is not a file of the gallery: nothing outside it is read."
+        )
     file = folder / name
     if file.resolve().parent != folder.resolve():
-        raise InputError(f"{index} names {name!r}, which leads out of the gallery: nothing outside it is read.")
+        raise InputError(
+            f"{index} names {name!r}, which leads out of the gallery: nothing outside it is read."
+        )
     try:
         if file.stat().st_size > _LARGEST:
-            raise InputError(f"{file} is too large for a strip of a gallery ({file.stat().st_size} bytes).")
+            raise InputError(
+                f"{file} is too large for a strip of a gallery ({file.stat().st_size} bytes)."
+            )
         data = file.read_bytes()
     except OSError as error:
         raise InputError(
             f"Cannot read the gallery's {file}: {error.strerror or error}. Learn again, or delete {index}."
         ) from error
     if not data.startswith(_SIGNATURE):
-        raise InputError(f"{file} is not a PNG picture. Learn again, or delete {index} to make the report without its gallery.")
+        raise InputError(
+            f"{file} is not a PNG picture. Learn again, or delete {index} to make the report without its gallery."
+        )
     return "data:image/png;base64," + base64.b64encode(data).decode()
 
 
-def _steps(axis: dict[str, Any], predictions: list[dict[str, Any]], truth: Any, names: list[str], task: str) -> list[Step]:
+def _steps(
+    axis: dict[str, Any], predictions: list[dict[str, Any]], truth: Any, names: list[str], task: str
+) -> list[Step]:
     places, inside = items(axis.get("texts")), items(axis.get("inside"))
     values = [number(value) for value in items(axis.get("values"))]
     rows = zip(places, values, inside, predictions, strict=False)
     return [
-        Step("as it is" if value == 0 else text(place), within is True, *_said(said, truth, names, task))
+        Step(
+            "as it is" if value == 0 else text(place),
+            within is True,
+            *_said(said, truth, names, task),
+        )
         for place, value, within, said in rows
     ]
 
 
-def _said(prediction: dict[str, Any], truth: Any, names: list[str], task: str) -> tuple[str, bool | None]:
+def _said(
+    prediction: dict[str, Any], truth: Any, names: list[str], task: str
+) -> tuple[str, bool | None]:
     if task == "segmentation":
         agreement = number(prediction.get("agreement"))
         return "" if agreement is None else f"{100 * agreement:.1f}\u202f% of pixels right", None
@@ -156,4 +188,6 @@ def _truth(value: Any, names: list[str], task: str) -> str:
 
 
 def _listed(value: Any) -> str:
-    return ", ".join(f"{found:.3g}" for entry in items(value) if (found := number(entry)) is not None)
+    return ", ".join(
+        f"{found:.3g}" for entry in items(value) if (found := number(entry)) is not None
+    )

@@ -21,7 +21,11 @@ def escape(value: object) -> Markup:
         >>> escape('<b title="x">')
         '&lt;b title=&quot;x&quot;&gt;'
     """
-    return value if isinstance(value, Markup) else Markup(html.escape(_UNPRINTABLE.sub("\ufffd", str(value)), quote=True))
+    return (
+        value
+        if isinstance(value, Markup)
+        else Markup(html.escape(_UNPRINTABLE.sub("\ufffd", str(value)), quote=True))
+    )
 
 
 def join(*children: Any) -> Markup:

@@ -8,12 +8,23 @@ from augerino.report.markup import Markup, join, named, tag
 from augerino.report.run import Coordinate, Estimate
 from augerino.report.scale import scale_of
 
-ANSWERS = {"symmetry": "Symmetry", "full": "All the way", "none": "None found", "undecided": "Not decided"}
+ANSWERS = {
+    "symmetry": "Symmetry",
+    "full": "All the way",
+    "none": "None found",
+    "undecided": "Not decided",
+}
 
 _SIGNS = {
-    "symmetry": [tag("circle", cx=11, cy=11, r=8, class_="thin"), tag("path", d="M3.5 8.2A8 8 0 0 1 18.5 8.2", class_="thick")],
+    "symmetry": [
+        tag("circle", cx=11, cy=11, r=8, class_="thin"),
+        tag("path", d="M3.5 8.2A8 8 0 0 1 18.5 8.2", class_="thick"),
+    ],
     "full": [tag("circle", cx=11, cy=11, r=8, class_="thick")],
-    "none": [tag("circle", cx=11, cy=11, r=8, class_="thin"), tag("path", d="M7 11h8", class_="thick")],
+    "none": [
+        tag("circle", cx=11, cy=11, r=8, class_="thin"),
+        tag("path", d="M7 11h8", class_="thick"),
+    ],
     "undecided": [tag("circle", cx=11, cy=11, r=8, class_="dashed")],
 }
 
@@ -64,13 +75,18 @@ def legend(entries: Sequence[tuple[str, str]]) -> Markup:
     rows = []
     for class_, words in entries:
         sample = tag(
-            "svg", tag("line", x1=0, x2=22, y1=5, y2=5, class_=f"line {class_}"), viewBox="0 0 22 10", aria_hidden="true"
+            "svg",
+            tag("line", x1=0, x2=22, y1=5, y2=5, class_=f"line {class_}"),
+            viewBox="0 0 22 10",
+            aria_hidden="true",
         )
         rows.append(tag("li", sample, named(words)))
     return tag("ul", rows, class_="legend")
 
 
-def section(title: str, explanation: str | None, *content: Any, level: int = 2, class_: str | None = None) -> Markup | None:
+def section(
+    title: str, explanation: str | None, *content: Any, level: int = 2, class_: str | None = None
+) -> Markup | None:
     """A titled section; None where it has nothing to show."""
     if not join(*content):
         return None
@@ -88,11 +104,22 @@ def grid(figures: Sequence[Markup]) -> Markup | None:
     return tag("div", *figures, class_="grid") if figures else None
 
 
-def table(headings: Sequence[Any], rows: Sequence[Sequence[Any]], *, caption: str, class_: str = "") -> Markup:
+def table(
+    headings: Sequence[Any], rows: Sequence[Sequence[Any]], *, caption: str, class_: str = ""
+) -> Markup:
     """A table whose first column names its rows; wide ones scroll within themselves."""
     head = tag("tr", *(tag("th", heading, scope="col") for heading in headings))
-    body = [tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows]
-    inner = tag("table", tag("caption", caption, class_="hidden"), tag("thead", head), tag("tbody", *body), class_=class_ or None)
+    body = [
+        tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
+        for row in rows
+    ]
+    inner = tag(
+        "table",
+        tag("caption", caption, class_="hidden"),
+        tag("thead", head),
+        tag("tbody", *body),
+        class_=class_ or None,
+    )
     return tag("div", inner, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 

@@ -53,13 +53,24 @@ def _strip(strip: Strip, shown: Gallery) -> Markup:
         class_="sharp" if shown.kind in _SHARP else "smooth",
         decoding="async",
     )
-    picture = tag("div", picture, *(_mask(strip, layer) for layer in strip.masks if layer[0] == "predicted"), class_="stack")
+    picture = tag(
+        "div",
+        picture,
+        *(_mask(strip, layer) for layer in strip.masks if layer[0] == "predicted"),
+        class_="stack",
+    )
     below = [_mask(strip, layer) for layer in strip.masks if layer[0] == "true"]
-    ends = tag("p", tag("span", strip.steps[0].place), tag("span", strip.steps[-1].place), class_="ends")
+    ends = tag(
+        "p", tag("span", strip.steps[0].place), tag("span", strip.steps[-1].place), class_="ends"
+    )
     steps = tag("ol", *(tag("li", _step(step, discrete=strip.discrete)) for step in strip.steps))
     return tag(
         "figure",
-        tag("figcaption", f"Example {strip.example + 1}", tag("span", ": ", named(truth)) if truth else None),
+        tag(
+            "figcaption",
+            f"Example {strip.example + 1}",
+            tag("span", ": ", named(truth)) if truth else None,
+        ),
         tag(
             "div",
             tag("div", picture, *below, class_="window"),
@@ -79,22 +90,48 @@ def _mask(strip: Strip, layer: tuple[str, str]) -> Markup:
     """A mask as large as the strip that it belongs to."""
     name, source = layer
     size = {"width": strip.width * len(strip.steps), "height": strip.height}
-    return tag("img", src=source, alt=f"The {name} mask in each step", **size, class_=f"mask {name} sharp", decoding="async")
+    return tag(
+        "img",
+        src=source,
+        alt=f"The {name} mask in each step",
+        **size,
+        class_=f"mask {name} sharp",
+        decoding="async",
+    )
 
 
 def _legend(keys: list[Key]) -> Markup:
     """The classes and their colours, and what hatching means."""
     rows = [tag("li", _swatch(key), named(short(key.name, 60))) for key in keys]
     lines = [tag("path", d=f"M{x} 14l14 -14", class_="hatch") for x in (-8, -2, 4, 10)]
-    hatched = tag("svg", tag("rect", width=16, height=12, fill="#c8c8c8"), *lines, viewBox="0 0 16 12", aria_hidden="true")
-    return tag("ul", *rows, tag("li", hatched, "ignored, or outside the picture"), class_="legend swatches")
+    hatched = tag(
+        "svg",
+        tag("rect", width=16, height=12, fill="#c8c8c8"),
+        *lines,
+        viewBox="0 0 16 12",
+        aria_hidden="true",
+    )
+    return tag(
+        "ul", *rows, tag("li", hatched, "ignored, or outside the picture"), class_="legend swatches"
+    )
 
 
 def _swatch(key: Key) -> Markup:
-    squares = [(x, y) for x in range(0, 16, 4) for y in range(0, 12, 4) if not key.chequered or (x + y) // 4 % 2 == 0]
+    squares = [
+        (x, y)
+        for x in range(0, 16, 4)
+        for y in range(0, 12, 4)
+        if not key.chequered or (x + y) // 4 % 2 == 0
+    ]
     side = {"width": 4, "height": 4}
-    parts = [tag("rect", x=x, y=y, **side, fill=key.color) for x, y in squares] if key.chequered else []
-    whole = tag("rect", width=16, height=12, class_="clear") if parts else tag("rect", width=16, height=12, fill=key.color)
+    parts = (
+        [tag("rect", x=x, y=y, **side, fill=key.color) for x, y in squares] if key.chequered else []
+    )
+    whole = (
+        tag("rect", width=16, height=12, class_="clear")
+        if parts
+        else tag("rect", width=16, height=12, fill=key.color)
+    )
     return tag("svg", whole, *parts, viewBox="0 0 16 12", aria_hidden="true")
 
 
@@ -104,12 +141,17 @@ def _step(step: Step, *, discrete: bool) -> list[Markup]:
         if discrete
         else ("within the learned extent" if step.inside else "beyond it")
     )
-    parts = [tag("b", step.place, class_="place"), tag("span", where, class_="where inside" if step.inside else "where")]
+    parts = [
+        tag("b", step.place, class_="place"),
+        tag("span", where, class_="where inside" if step.inside else "where"),
+    ]
     if step.said:
         verdict = (
             None
             if step.right is None
-            else tag("i", "right" if step.right else "wrong", class_="right" if step.right else "wrong")
+            else tag(
+                "i", "right" if step.right else "wrong", class_="right" if step.right else "wrong"
+            )
         )
         parts.append(tag("span", named(step.said), " ", verdict, class_="said"))
     return _spaced(parts)
@@ -126,7 +168,23 @@ def _cells(steps: list[Step]) -> Markup:
     for i, step in enumerate(steps):
         kind = "unknown" if step.right is None else "right" if step.right else "wrong"
         width = 6 if len(steps) > 3 else 1.2
-        marks.append(tag("rect", x=10 * i + (10 - width) / 2, y=1.5, width=width, height=5, class_=f"cell {kind}"))
+        marks.append(
+            tag(
+                "rect",
+                x=10 * i + (10 - width) / 2,
+                y=1.5,
+                width=width,
+                height=5,
+                class_=f"cell {kind}",
+            )
+        )
         if step.inside:
             marks.append(tag("rect", x=10 * i, y=9, width=10, height=1.6, class_="within"))
-    return tag("svg", marks, viewBox=f"0 0 {10 * len(steps)} 12", class_="cells", preserveAspectRatio="none", aria_hidden="true")
+    return tag(
+        "svg",
+        marks,
+        viewBox=f"0 0 {10 * len(steps)} 12",
+        class_="cells",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )

@@ -23,16 +23,22 @@ class Plot:
 
     def y(self, value: float) -> float:
         low, high = self.y_range
-        return round(self.height - BOTTOM - _share(value, low, high) * (self.height - TOP - BOTTOM), 1)
+        return round(
+            self.height - BOTTOM - _share(value, low, high) * (self.height - TOP - BOTTOM), 1
+        )
 
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> None:
         points = " ".join(f"{self.x(x)},{self.y(y)}" for x, y in zip(xs, ys, strict=True))
         self.marks.append(tag("polyline", points=points, class_=f"line {class_}"))
 
-    def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str) -> None:
+    def band(
+        self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str
+    ) -> None:
         there = [f"{self.x(x)},{self.y(y)}" for x, y in zip(xs, high, strict=True)]
         back = [f"{self.x(x)},{self.y(y)}" for x, y in zip(xs, low, strict=True)]
-        self.marks.append(tag("polygon", points=" ".join([*there, *reversed(back)]), class_=f"area {class_}"))
+        self.marks.append(
+            tag("polygon", points=" ".join([*there, *reversed(back)]), class_=f"area {class_}")
+        )
 
     def shade(self, low: float, high: float, class_: str) -> None:
         """A range of x, from top to bottom."""
@@ -42,16 +48,27 @@ class Plot:
     def box(self, x: float, y: float, width: float, height: float, class_: str) -> None:
         """A rectangle in the drawing's own units."""
         self.marks.append(
-            tag("rect", x=round(x, 1), y=round(y, 1), width=round(width, 1), height=round(height, 1), class_=class_)
+            tag(
+                "rect",
+                x=round(x, 1),
+                y=round(y, 1),
+                width=round(width, 1),
+                height=round(height, 1),
+                class_=class_,
+            )
         )
 
     def vertical(self, value: float, class_: str) -> None:
         x = self.x(value)
-        self.marks.append(tag("line", x1=x, x2=x, y1=TOP, y2=self.height - BOTTOM, class_=f"line {class_}"))
+        self.marks.append(
+            tag("line", x1=x, x2=x, y1=TOP, y2=self.height - BOTTOM, class_=f"line {class_}")
+        )
 
     def horizontal(self, value: float, class_: str) -> None:
         y = self.y(value)
-        self.marks.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_=f"line {class_}"))
+        self.marks.append(
+            tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_=f"line {class_}")
+        )
 
     def dot(self, x: float, y: float, class_: str) -> None:
         self.marks.append(tag("circle", cx=self.x(x), cy=self.y(y), r=3, class_=class_))
@@ -65,17 +82,38 @@ class Plot:
             axes.append(tag("line", x1=x, x2=x, y1=floor, y2=floor + 4, class_="axis"))
             edge = x > right - 12  # the last one stays within the drawing
             axes.append(
-                tag("text", text, x=WIDTH if edge else x, y=floor + 16, class_="tick", text_anchor="end" if edge else "middle")
+                tag(
+                    "text",
+                    text,
+                    x=WIDTH if edge else x,
+                    y=floor + 16,
+                    class_="tick",
+                    text_anchor="end" if edge else "middle",
+                )
             )
         for value, text in y_ticks:
             y = self.y(value)
             axes.append(tag("line", x1=LEFT, x2=right, y1=y, y2=y, class_="grid"))
-            axes.append(tag("text", text, x=LEFT - 6, y=round(y + 4, 1), class_="tick", text_anchor="end"))
-        axes.append(tag("text", x_label, x=right, y=self.height - 4, class_="tick", text_anchor="end"))
-        return tag("svg", axes, self.marks, viewBox=f"0 0 {WIDTH} {self.height}", role="img", aria_label=title, class_="plot")
+            axes.append(
+                tag("text", text, x=LEFT - 6, y=round(y + 4, 1), class_="tick", text_anchor="end")
+            )
+        axes.append(
+            tag("text", x_label, x=right, y=self.height - 4, class_="tick", text_anchor="end")
+        )
+        return tag(
+            "svg",
+            axes,
+            self.marks,
+            viewBox=f"0 0 {WIDTH} {self.height}",
+            role="img",
+            aria_label=title,
+            class_="plot",
+        )
 
 
-def padded(values: Sequence[float], share: float = 0.08, *, zero: bool = False) -> tuple[float, float]:
+def padded(
+    values: Sequence[float], share: float = 0.08, *, zero: bool = False
+) -> tuple[float, float]:
     """A range that holds all values with some room; from 0 where asked and nothing is below."""
     low, high = min(values), max(values)
     if zero and low >= 0:

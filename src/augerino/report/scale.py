@@ -18,13 +18,18 @@ class Scale:
     def text(self, value: float) -> str:
         if self.logarithmic:
             factor = math.exp(max(-20.0, min(value, 20.0)))
-            return "×" + (f"{factor:.2f}".rstrip("0").rstrip(".") if 0.1 <= factor < 100 else f"{factor:.2g}")
+            return "×" + (
+                f"{factor:.2f}".rstrip("0").rstrip(".") if 0.1 <= factor < 100 else f"{factor:.2g}"
+            )
         return short_number(value * self.factor) + self.suffix
 
     def ticks(self, low: float, high: float, most: int = 5) -> list[float]:
         if self.logarithmic:
             return _factors(low, high, most)
-        return [tick / self.factor for tick in nice_ticks(low * self.factor, high * self.factor, most, self.steps)]
+        return [
+            tick / self.factor
+            for tick in nice_ticks(low * self.factor, high * self.factor, most, self.steps)
+        ]
 
 
 DEGREES = (1, 1.5, 3, 4.5, 6, 9)  # 1, 15, 30, 45, 60, 90, 180 rather than 20 and 50
@@ -53,7 +58,9 @@ def short_number(value: float) -> str:
     return f"{value:.4g}".replace("-", "−") if abs(value) > 1e-12 else "0"
 
 
-def nice_ticks(low: float, high: float, most: int = 5, steps: tuple[float, ...] = (1, 2, 5)) -> list[float]:
+def nice_ticks(
+    low: float, high: float, most: int = 5, steps: tuple[float, ...] = (1, 2, 5)
+) -> list[float]:
     """At most `most` round numbers within a range.
 
     Example:
@@ -65,7 +72,10 @@ def nice_ticks(low: float, high: float, most: int = 5, steps: tuple[float, ...] 
         return [low]
     power = 10.0 ** math.floor(math.log10(span / most))
     step = next(
-        s * p for p in (power, 10 * power, 100 * power) for s in steps if span / (s * p) <= most - 1 + 1e-6 or s * p >= span
+        s * p
+        for p in (power, 10 * power, 100 * power)
+        for s in steps
+        if span / (s * p) <= most - 1 + 1e-6 or s * p >= span
     )
     first = math.ceil(low / step - 1e-9)
     return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]

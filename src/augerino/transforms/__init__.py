@@ -1,5 +1,6 @@
 """Families of maps: what can be done to an input."""
 
+from augerino.coordinate import Unit
 from augerino.transforms.actions import Action, Boxes, Keypoints, LabelMap, VectorField, Vectors
 from augerino.transforms.affine2d import Affine2d
 from augerino.transforms.affine3d import Affine3d
@@ -9,7 +10,6 @@ from augerino.transforms.discrete import Flip
 from augerino.transforms.functional import resample, warp
 from augerino.transforms.rototranslate2d import RotoTranslate2d
 from augerino.transforms.signal import Gain, NoiseLevel, TimeScale, TimeShift
-from augerino.units import Unit
 
 __all__ = [
     "Action",

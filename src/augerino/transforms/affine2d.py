@@ -7,13 +7,20 @@ import torch
 from torch import Tensor
 
 from augerino import lie
+from augerino.coordinate import HALF_IMAGE, LOG_FACTOR, RADIAN
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import LieTransform, Size, choose
 from augerino.transforms.functional import Padding
-from augerino.units import HALF_IMAGE, LOG_FACTOR, RADIAN
 
-_LIMITS = {"translate_x": 1.0, "translate_y": 1.0, "rotate": math.pi, "scale": 1.0, "squeeze": 1.0, "shear": 1.0}
+_LIMITS = {
+    "translate_x": 1.0,
+    "translate_y": 1.0,
+    "rotate": math.pi,
+    "scale": 1.0,
+    "squeeze": 1.0,
+    "shear": 1.0,
+}
 _UNITS = {
     "translate_x": HALF_IMAGE,
     "translate_y": HALF_IMAGE,
@@ -47,9 +54,13 @@ class Affine2d(LieTransform):
 
     def __init__(self, *names: str, padding: Padding = "zeros") -> None:
         if padding not in functional.PADDINGS:
-            raise InputError(f"Affine2d knows the paddings {', '.join(functional.PADDINGS)}, but got '{padding}'.")
+            raise InputError(
+                f"Affine2d knows the paddings {', '.join(functional.PADDINGS)}, but got '{padding}'."
+            )
         chosen = choose(names, lie.AFFINE2D, "Affine2d")
-        super().__init__(chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32))
+        super().__init__(
+            chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32)
+        )
         self.padding: Padding = padding
         self.fades = padding == "zeros"
         self.limits = tuple(_LIMITS[name] for name in chosen)
@@ -66,7 +77,9 @@ class Affine2d(LieTransform):
         """The group elements at so many times t, in the isotropic frame of an image."""
         half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
         with torch.autocast(t.device.type, enabled=False):
-            return lie.element_affine2d(t, self.generators, [times * half.get(name, 1.0) for name in self.names])
+            return lie.element_affine2d(
+                t, self.generators, [times * half.get(name, 1.0) for name in self.names]
+            )
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         return functional.in_pixels(self.matrix(t, size), size)

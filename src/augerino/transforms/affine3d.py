@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from augerino import lie
+from augerino.coordinate import LOG_FACTOR, PLAIN, RADIAN
 from augerino.errors import InputError
 from augerino.transforms.base import LieTransform, choose
-from augerino.units import LOG_FACTOR, PLAIN, RADIAN
 
 #: The paper's nine; the shears are there by name.
 PAPER = tuple(name for name in lie.AFFINE3D if not name.startswith("shear"))
@@ -49,7 +49,9 @@ class Affine3d(LieTransform):
 
     def __init__(self, *names: str) -> None:
         chosen = choose(names, lie.AFFINE3D, "Affine3d") if names else PAPER
-        super().__init__(chosen, torch.tensor([lie.AFFINE3D[name] for name in chosen], dtype=torch.float32))
+        super().__init__(
+            chosen, torch.tensor([lie.AFFINE3D[name] for name in chosen], dtype=torch.float32)
+        )
         self.limits = tuple(_KINDS[name.split("_")[0]][0] for name in chosen)
         self.units = tuple(_KINDS[name.split("_")[0]][1] for name in chosen)
 

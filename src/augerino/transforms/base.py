@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from augerino import lie
+from augerino.coordinate import PLAIN, Unit
 from augerino.errors import InputError
-from augerino.units import PLAIN, Unit
 
 Size = tuple[int, int]  # height, width
 
@@ -37,12 +37,16 @@ class Transform(nn.Module):
 
     def forward(self, x: Any, t: Tensor) -> Any:
         """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
-        raise TypeError(f"{type(self).__name__} does not say what it does: write {type(self).__name__}.forward(x, t).")
+        raise TypeError(
+            f"{type(self).__name__} does not say what it does: write {type(self).__name__}.forward(x, t)."
+        )
 
     def inverse(self, y: Any, t: Tensor) -> Any:
         """Undoes `forward` at the same coordinates."""
         name = type(self).__name__
-        raise TypeError(f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel.")
+        raise TypeError(
+            f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel."
+        )
 
     def without_inverse(self) -> str | None:
         """The name of what has no inverse here, this family or a part of it; None where all can be undone."""
@@ -59,7 +63,9 @@ class Transform(nn.Module):
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         """The maps of points, in pixels from the centre of an image, y pointing down.   t: (B, k)   returns (B, 3, 3)"""
         name = type(self).__name__
-        raise InputError(f"{name} does not say how it moves the points of an image: write {name}.point_map(t, size).")
+        raise InputError(
+            f"{name} does not say how it moves the points of an image: write {name}.point_map(t, size)."
+        )
 
     def canvas(self, size: Size) -> Size:
         """The (height, width) of what an image of (height, width) becomes."""
@@ -81,9 +87,13 @@ class Transform(nn.Module):
         """Refuses inputs that are not floating-point, and coordinates that are not one row an input."""
         name, k = type(self).__name__, len(self.names)
         if not x.is_floating_point():
-            raise InputError(f"{name} needs floating-point inputs, but got {x.dtype}: convert with x.float() / 255.")
+            raise InputError(
+                f"{name} needs floating-point inputs, but got {x.dtype}: convert with x.float() / 255."
+            )
         if t.shape != (x.shape[0], k):
-            raise InputError(f"{name} needs coordinates ({x.shape[0]}, {k}), one row an input, but got {tuple(t.shape)}.")
+            raise InputError(
+                f"{name} needs coordinates ({x.shape[0]}, {k}), one row an input, but got {tuple(t.shape)}."
+            )
 
     def extra_repr(self) -> str:
         return ", ".join(self.names)
@@ -107,7 +117,9 @@ def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"Did you mean '{near[0]}'? " if near else ""
-            raise InputError(f"{owner} has no coordinate '{name}'. {hint}It has: {', '.join(known)}.")
+            raise InputError(
+                f"{owner} has no coordinate '{name}'. {hint}It has: {', '.join(known)}."
+            )
         if list(chosen).count(name) > 1:
             raise InputError(f"{owner} got the coordinate '{name}' twice; name each one once.")
     return tuple(chosen) or known
@@ -128,7 +140,11 @@ class LieTransform(Transform):
 
     def __init__(self, names: Sequence[str], generators: Tensor) -> None:
         super().__init__()
-        if generators.dim() != 3 or generators.shape[0] != len(names) or generators.shape[1] != generators.shape[2]:
+        if (
+            generators.dim() != 3
+            or generators.shape[0] != len(names)
+            or generators.shape[1] != generators.shape[2]
+        ):
             raise InputError(
                 f"{type(self).__name__} needs one square generator per name, ({len(names)}, m, m), "
                 f"but got {tuple(generators.shape)}."
@@ -165,7 +181,9 @@ class On(Transform):
         tensor([0.5000, 0.5000, 0.0000])
     """
 
-    def __init__(self, key: str | int, transform: Transform, where: str | int | None = None) -> None:
+    def __init__(
+        self, key: str | int, transform: Transform, where: str | int | None = None
+    ) -> None:
         super().__init__()
         self.key, self.transform, self.where = key, transform, where
         self.names, self.limits, self.units = transform.names, transform.limits, transform.units
@@ -182,7 +200,9 @@ class On(Transform):
             return x[key]
         except (KeyError, IndexError, TypeError):
             has = f"the entries {sorted(x)}" if isinstance(x, Mapping) else f"a {type(x).__name__}"
-            raise InputError(f"On({self.key!r}, ...) found no entry {key!r}: the batch is {has}.") from None
+            raise InputError(
+                f"On({self.key!r}, ...) found no entry {key!r}: the batch is {has}."
+            ) from None
 
     def _masked(self, x: Any, before: Tensor, after: Tensor) -> Tensor:
         """What was moved, but only where the mask says so."""
@@ -194,7 +214,9 @@ class On(Transform):
                 f"On({self.key!r}, ..., where={self.where!r}) needs a mask of the first dimensions of "
                 f"{tuple(before.shape)}, as {tuple(before.shape[:2])}, but got {tuple(mask.shape)}."
             )
-        return torch.where(mask.bool().reshape(*mask.shape, *[1] * (before.dim() - mask.dim())), after, before)
+        return torch.where(
+            mask.bool().reshape(*mask.shape, *[1] * (before.dim() - mask.dim())), after, before
+        )
 
     def forward(self, x: Any, t: Tensor) -> Any:
         entry = self._entry(x, self.key)
@@ -248,12 +270,18 @@ class Compose(Transform):
         self.names = tuple(name for part in transforms for name in part.names)
         doubled = {name for name in self.names if self.names.count(name) > 1}
         if doubled:
-            raise InputError(f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once.")
-        self.units = tuple(u for part in transforms for u in part.units or (PLAIN,) * len(part.names))
+            raise InputError(
+                f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once."
+            )
+        self.units = tuple(
+            u for part in transforms for u in part.units or (PLAIN,) * len(part.names)
+        )
         self.fades = any(part.fades for part in transforms)
         self.smooth = all(part.smooth for part in transforms)
         self.in_pixels = any(part.in_pixels for part in transforms)
-        self.limits = tuple(v for part in transforms for v in part.limits or (float("inf"),) * len(part.names))
+        self.limits = tuple(
+            v for part in transforms for v in part.limits or (float("inf"),) * len(part.names)
+        )
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
         pieces = t.split([len(part.names) for part in self.parts], dim=-1)  # type: ignore[arg-type]
@@ -275,7 +303,9 @@ class Compose(Transform):
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         seen: Tensor | None = None
         for part, piece in reversed(self._split(t)):
-            new = part.coverage(y if seen is None else seen, piece)  # of which only the shape counts, and canvases shrink
+            new = part.coverage(
+                y if seen is None else seen, piece
+            )  # of which only the shape counts, and canvases shrink
             if seen is not None:
                 moved = part.inverse(seen, piece)
                 seen = moved if new is None else moved * new

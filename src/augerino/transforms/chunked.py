@@ -1,14 +1,10 @@
 """The warp of images on a CPU, with a gradient that goes straight to their matrices.
 
 Whoever needs the gradient of the matrices alone pays for no gradient of the images, and the grid is one small product. The
-sampler reads its input in the order of the output, which a rotation scatters over the memory. Some processors hide that behind
-large caches. On others large images are better copied in order first, a few at a time, which a processor foresees: then they
-are read from its cache, and their coordinates never leave it either. Which kind this one is, is found out by trying, once.
+sampler reads its input in the order of the output, which a rotation scatters over the memory. On
+some processors it is faster to copy large images into the cache first, a few at a time.
 """
 
-import functools
-import math
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,8 +12,9 @@ import torch
 from torch import Tensor
 
 SMALL = 64_000  # bytes of an image that is in the cache anyway while it is sampled: such batches are done at once
-PIECE = 1_200_000  # bytes of larger images that a thread works on at a time, where copying them pays
-TRIAL = (48, 3, 96)  # images, channels and side on which it is found out whether it does
+PIECE = (
+    1_200_000  # bytes of larger images that a thread works on at a time, where copying them pays
+)
 
 
 class Points:
@@ -33,11 +30,15 @@ class Points:
         self.rows, self.columns = plane.shape[1:]
         x, y = plane[0, 0], plane[1, :, 0]
         self.down = torch.stack([y, torch.ones_like(y)])
-        self.across = plane.new_zeros(self.columns, 2, 2, 2)  # for either part of a gradient: times x, and as it is
+        self.across = plane.new_zeros(
+            self.columns, 2, 2, 2
+        )  # for either part of a gradient: times x, and as it is
         self.across[:, 0, 0, 0] = self.across[:, 1, 1, 0] = x
         self.across[:, 0, 0, 1] = self.across[:, 1, 1, 1] = 1
         self.across = self.across.view(2 * self.columns, 4)
-        self.order = torch.tensor([4, 1, 5, 6, 3, 7], device=plane.device)  # times x, times y and as it is, of either part
+        self.order = torch.tensor(
+            [4, 1, 5, 6, 3, 7], device=plane.device
+        )  # times x, times y and as it is, of either part
 
     def affine(self, pull: Tensor) -> Tensor:
         """The upper rows of matrices as they multiply the points.   pull: (B, 3, 3)   returns (2 B, 3)"""
@@ -45,8 +46,12 @@ class Points:
 
     def gather(self, along: Tensor) -> Tensor:
         """The gradient of `affine` from that of the grid: sums over rows, then over columns.   along: (n, rows, columns, 2)"""
-        sums = torch.matmul(self.down, along.view(-1, self.rows, 2 * self.columns))  # times y, and as they are
-        moments = (sums.view(-1, 2 * self.columns) @ self.across).view(-1, 8)  # each of gx x, gx, gy x, gy
+        sums = torch.matmul(
+            self.down, along.view(-1, self.rows, 2 * self.columns)
+        )  # times y, and as they are
+        moments = (sums.view(-1, 2 * self.columns) @ self.across).view(
+            -1, 8
+        )  # each of gx x, gx, gy x, gy
         return moments.index_select(1, self.order).view(-1, 2, 3)
 
 
@@ -64,7 +69,9 @@ def warp(x: Tensor, pull: Tensor, points: Points, sampling: int, padding: int) -
 
 class _Warp(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, pull: Tensor, points: Points, modes: tuple[int, int, bool]) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, pull: Tensor, points: Points, modes: tuple[int, int, bool]
+    ) -> Tensor:
         batch = _Batch(x, pull, points)
         out, grid = batch.at_once(modes) if batch.whole else (batch.by_pieces(modes), None)
         ctx.save_for_backward(x, pull, grid)
@@ -77,8 +84,13 @@ class _Warp(torch.autograd.Function):
         needed = list(ctx.needs_input_grad[:2])
         with torch.no_grad(), torch.autocast("cpu", enabled=False):
             if grid is not None:
-                found = torch.ops.aten.grid_sampler_2d_backward(gradient.contiguous(), x, grid, *ctx.modes, needed)
-                on_x, on_affine = found[0] if needed[0] else None, points.gather(found[1]) if needed[1] else None
+                found = torch.ops.aten.grid_sampler_2d_backward(
+                    gradient.contiguous(), x, grid, *ctx.modes, needed
+                )
+                on_x, on_affine = (
+                    found[0] if needed[0] else None,
+                    points.gather(found[1]) if needed[1] else None,
+                )
             else:
                 on_x, on_affine = _Batch(x, pull, points).differentiate(gradient, ctx.modes, needed)
             on_pull = None
@@ -86,7 +98,9 @@ class _Warp(torch.autograd.Function):
                 on_pull = torch.zeros_like(pull)
                 on_pull[:, :2] = on_affine * points.factors
         if torch.is_grad_enabled():
-            on_x, on_pull = (None if part is None else _once(part, gradient, x, pull) for part in (on_x, on_pull))
+            on_x, on_pull = (
+                None if part is None else _once(part, gradient, x, pull) for part in (on_x, on_pull)
+            )
         return on_x, on_pull, None, None
 
 
@@ -96,7 +110,11 @@ class _Batch:
     def __init__(self, x: Tensor, pull: Tensor, points: Points) -> None:
         self.x, self.points, self.affine = x, points, points.affine(pull)
         self.like = points.plane
-        image = self.like.element_size() * x.shape[1] * max(x.shape[2] * x.shape[3], points.rows * points.columns)
+        image = (
+            self.like.element_size()
+            * x.shape[1]
+            * max(x.shape[2] * x.shape[3], points.rows * points.columns)
+        )
         self.small = image <= SMALL
         self.size = min(max(len(x), 1), torch.get_num_threads() * max(1, PIECE // image))
         self._images: Tensor | None = None
@@ -107,7 +125,7 @@ class _Batch:
         """Whether all images are better sampled at once, as they lie in the memory."""
         if self.x.dtype != self.like.dtype or not self.x.is_contiguous():
             return False
-        return self.small or not copying_pays(torch.get_num_threads())
+        return self.small or not copying_pays()
 
     def at_once(self, modes: tuple[int, int, bool]) -> tuple[Tensor, Tensor]:
         """All images, and the grid they were sampled at."""
@@ -122,7 +140,10 @@ class _Batch:
         return out
 
     def pieces(self) -> Iterator[slice]:
-        return (slice(start, min(start + self.size, len(self.x))) for start in range(0, len(self.x), self.size))
+        return (
+            slice(start, min(start + self.size, len(self.x)))
+            for start in range(0, len(self.x), self.size)
+        )
 
     def images(self, rows: slice) -> Tensor:
         if self._images is None:
@@ -137,15 +158,23 @@ class _Batch:
 
     def _shaped(self, grid: Tensor) -> Tensor:
         """As the sampler takes it.   grid: (2 n, rows * columns)   returns (n, rows, columns, 2)"""
-        return grid.view(len(grid) // 2, 2, self.points.rows, self.points.columns).permute(0, 2, 3, 1)
+        return grid.view(len(grid) // 2, 2, self.points.rows, self.points.columns).permute(
+            0, 2, 3, 1
+        )
 
-    def differentiate(self, gradient: Tensor, modes: tuple[int, int, bool], needed: list[bool]) -> tuple[Tensor | None, ...]:
+    def differentiate(
+        self, gradient: Tensor, modes: tuple[int, int, bool], needed: list[bool]
+    ) -> tuple[Tensor | None, ...]:
         """The gradients of the images and of their matrices' upper rows, where they are needed."""
-        on_x = torch.empty_like(self.x, memory_format=torch.contiguous_format) if needed[0] else None
+        on_x = (
+            torch.empty_like(self.x, memory_format=torch.contiguous_format) if needed[0] else None
+        )
         on_affine = self.like.new_empty(len(self.x), 2, 3) if needed[1] else None
         for rows in self.pieces():
             along = gradient[rows].to(self.like.dtype).contiguous()
-            found = torch.ops.aten.grid_sampler_2d_backward(along, self.images(rows), self.grid(rows), *modes, needed)
+            found = torch.ops.aten.grid_sampler_2d_backward(
+                along, self.images(rows), self.grid(rows), *modes, needed
+            )
             if on_x is not None:
                 on_x[rows] = found[0]
             if on_affine is not None:
@@ -153,24 +182,14 @@ class _Batch:
         return on_x, on_affine
 
 
-@functools.cache
-def copying_pays(threads: int) -> bool:
-    """Whether this processor, with so many threads, samples large images sooner if they are copied into its cache first.
+def copying_pays() -> bool:
+    """Whether large images are sampled faster after a copy into the processor's cache.
 
-    Tried once in a process, which takes some twenty milliseconds. Either way gives the same bits.
+    Measured with `python -m benchmarks.speed`: copies halve the time with AVX2 and cost a third with
+    AVX-512. The choice depends on the processor alone, never on a timing, because the two ways may
+    differ in the last bit.
     """
-    count, channels, side = TRIAL
-    places = torch.linspace(-1, 1, side).expand(side, side)
-    points = Points(torch.ones(2, 3), torch.stack([places, places.mT, torch.ones_like(places)]))
-    turned = torch.tensor([[0.8, -0.6, 0.0], [0.6, 0.8, 0.0], [0.0, 0.0, 1.0]]).expand(count, 3, 3)
-    batch = _Batch(torch.ones(count, channels, side, side), turned, points)
-    ways, best = (batch.at_once, batch.by_pieces), [math.inf, math.inf]
-    for _ in range(4):
-        for i, way in enumerate(ways):
-            began = time.perf_counter()
-            way((0, 0, False))
-            best[i] = min(best[i], time.perf_counter() - began)
-    return best[1] < best[0]
+    return torch.backends.cpu.get_cpu_capability() != "AVX512"
 
 
 def _once(found: Tensor, *origins: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ Both clip at black and white, so neither has an inverse. Normalise inside the ne
 import torch
 from torch import Tensor
 
+from augerino.coordinate import INTENSITY, SLOPE
 from augerino.transforms.base import Size, Transform, per_item, same_points
-from augerino.units import INTENSITY, SLOPE
 
 _POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
 

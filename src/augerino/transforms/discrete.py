@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from augerino import lie
+from augerino.coordinate import COPIES
 from augerino.transforms.base import Size, Transform, choose
-from augerino.units import COPIES
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
 
@@ -48,7 +48,11 @@ class Flip(Transform):
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         signs = dict(zip(self.names, (1 - 2 * lie.at_least_float32(t)).unbind(-1), strict=True))
         one = torch.ones_like(next(iter(signs.values())))
-        return torch.diag_embed(torch.stack([signs.get("flip_horizontal", one), signs.get("flip_vertical", one), one], dim=-1))
+        return torch.diag_embed(
+            torch.stack(
+                [signs.get("flip_horizontal", one), signs.get("flip_vertical", one), one], dim=-1
+            )
+        )
 
     def settings(self) -> dict[str, Any]:
         return {"names": list(self.names)}

@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augerino import lie
-from augerino.eager import eager
 from augerino.errors import InputError
+from augerino.lie.eager import eager
 from augerino.transforms import chunked
 
 # Pixels are little squares and -1, +1 are the outer edges of the image: one unit is exactly half the image.
@@ -76,7 +76,9 @@ def warp(
             "Add the missing dimension, or convert with x.float() / 255."
         )
     if pull.shape != (x.shape[0], 3, 3):
-        raise InputError(f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), but got {tuple(pull.shape)}.")
+        raise InputError(
+            f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), but got {tuple(pull.shape)}."
+        )
     height, width = x.shape[-2:]
     window = (height, width) if size is None else size
     dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -86,12 +88,20 @@ def warp(
             return chunked.warp(x, pull, points, SAMPLINGS.index(sampling), PADDINGS.index(padding))
         factors, plane = _points(height, width, window, dtype, x.device)
         affine = pull[:, :2].to(dtype) * factors
-        grid = (affine.reshape(-1, 3) @ plane.flatten(1)).view(x.shape[0], 2, *window).permute(0, 2, 3, 1)
-        out = F.grid_sample(x.to(dtype), grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS)
+        grid = (
+            (affine.reshape(-1, 3) @ plane.flatten(1))
+            .view(x.shape[0], 2, *window)
+            .permute(0, 2, 3, 1)
+        )
+        out = F.grid_sample(
+            x.to(dtype), grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS
+        )
     return out.to(x.dtype)
 
 
-def _points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
+def _points(
+    height: int, width: int, window: tuple[int, int], dtype: torch.dtype, device: torch.device
+) -> tuple[Tensor, Tensor]:
     """The homogeneous points of a window, (3, rows, columns), and factors (2, 3) for matrices that move them.
 
     Points are in the coordinates of torch's sampler, where any image spans [-1, 1] both ways; the factors take a matrix in the
@@ -101,13 +111,21 @@ def _points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype
     half_x, half_y = frame(height, width)
     u = (torch.arange(columns, dtype=dtype, device=device) * 2 + 1) / width - columns / width
     v = (torch.arange(rows, dtype=dtype, device=device) * 2 + 1) / height - rows / height
-    plane = torch.stack([u.expand(rows, columns), v[:, None].expand(rows, columns), torch.ones_like(u).expand(rows, columns)])
+    plane = torch.stack(
+        [
+            u.expand(rows, columns),
+            v[:, None].expand(rows, columns),
+            torch.ones_like(u).expand(rows, columns),
+        ]
+    )
     factors = [[1.0, half_y / half_x, 1 / half_x], [half_x / half_y, 1.0, 1 / half_y]]
     return torch.tensor(factors, dtype=dtype, device=device), plane
 
 
 @functools.lru_cache(maxsize=8)
-def _kept_points(height: int, width: int, window: tuple[int, int], dtype: torch.dtype) -> chunked.Points:
+def _kept_points(
+    height: int, width: int, window: tuple[int, int], dtype: torch.dtype
+) -> chunked.Points:
     """`_points` in this machine's memory, made once for each size."""
     with torch.inference_mode(mode=False):  # what is kept must serve outside as well
         return chunked.Points(*_points(height, width, window, dtype, torch.device("cpu")))
@@ -127,13 +145,17 @@ def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Ten
         )
     samples = x.shape[-1]
     if offset.shape != (x.shape[0], samples):
-        raise InputError(f"Resampling {tuple(x.shape)} needs offsets {(x.shape[0], samples)}, but got {tuple(offset.shape)}.")
+        raise InputError(
+            f"Resampling {tuple(x.shape)} needs offsets {(x.shape[0], samples)}, but got {tuple(offset.shape)}."
+        )
     with torch.autocast(x.device.type, enabled=False):
         signals = lie.at_least_float32(x)
         whole = offset.detach().floor()
         weight = (offset - whole).to(signals.dtype)[:, None]
         left = torch.arange(samples, device=x.device) + whole.long()
-        out = (1 - weight) * _samples(signals, left, padding) + weight * _samples(signals, left + 1, padding)
+        out = (1 - weight) * _samples(signals, left, padding) + weight * _samples(
+            signals, left + 1, padding
+        )
     return out.to(x.dtype)
 
 

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from augerino import lie
+from augerino.coordinate import PIXEL, RADIAN
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import Size, Transform
-from augerino.units import PIXEL, RADIAN
 
 
 class RotoTranslate2d(Transform):
@@ -50,9 +50,13 @@ class RotoTranslate2d(Transform):
     def __init__(self, padding: float = 0.0, limit: float | None = None) -> None:
         super().__init__()
         if not 0 <= padding <= 1:
-            raise InputError(f"RotoTranslate2d's padding is a fraction of the mean side between 0 and 1, but got {padding}.")
+            raise InputError(
+                f"RotoTranslate2d's padding is a fraction of the mean side between 0 and 1, but got {padding}."
+            )
         if limit is not None and not limit > 0:
-            raise InputError(f"RotoTranslate2d's limit is a number of pixels above 0, or None, but got {limit}.")
+            raise InputError(
+                f"RotoTranslate2d's limit is a number of pixels above 0, or None, but got {limit}."
+            )
         self.padding, self.limit = padding, limit
         self.limits = (math.pi, *[math.inf if limit is None else limit] * 2)
 
@@ -77,7 +81,9 @@ class RotoTranslate2d(Transform):
     def window(self, canvas: Size) -> Size:
         """The (height, width) of the image that has this canvas."""
         most = math.ceil(sum(canvas) * self.padding / 2 / (1 + 2 * self.padding)) + 1
-        for margin in range(max(0, most - 3), most + 1):  # a longer side never has a smaller margin: at most one fits
+        for margin in range(
+            max(0, most - 3), most + 1
+        ):  # a longer side never has a smaller margin: at most one fits
             size = canvas[0] - 2 * margin, canvas[1] - 2 * margin
             if min(size) > 0 and self._margin(sum(size)) == margin:
                 return size

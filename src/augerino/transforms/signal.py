@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from augerino import lie
+from augerino.coordinate import HALF_SIGNAL, LOG_FACTOR, NOISE
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import Transform, per_item
 from augerino.transforms.functional import SignalPadding
-from augerino.units import HALF_SIGNAL, LOG_FACTOR, NOISE
 
 
 class _InTime(Transform):
@@ -25,7 +25,9 @@ class _InTime(Transform):
         super().__init__()
         if padding not in functional.SIGNAL_PADDINGS:
             known = ", ".join(functional.SIGNAL_PADDINGS)
-            raise InputError(f"{type(self).__name__} knows the paddings {known}, but got '{padding}'.")
+            raise InputError(
+                f"{type(self).__name__} knows the paddings {known}, but got '{padding}'."
+            )
         self.padding: SignalPadding = padding
         self.fades = padding == "zeros"
 
@@ -149,7 +151,11 @@ class NoiseLevel(Transform):
         self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
             signals = lie.at_least_float32(x)
-            variance = signals.flatten(1).var(dim=1, correction=0).clamp_min(torch.finfo(signals.dtype).tiny)
+            variance = (
+                signals.flatten(1)
+                .var(dim=1, correction=0)
+                .clamp_min(torch.finfo(signals.dtype).tiny)
+            )
             strength = per_item(t, x) * per_item(variance.sqrt(), x)
             return (signals + strength * white_noise(x, t).to(signals.dtype)).to(x.dtype)
 

@@ -23,7 +23,10 @@ def test_a_field_of_displacements_is_that_of_the_moved_plane(transform, coordina
     across, down = places(height, width)
     shift_x, shift_y = transform.point_map(at(coordinates), SIZE)[0, :2, 2]
     expected = torch.stack(
-        [(across - width / 2 - shift_x).expand(height, width), (down - height / 2 - shift_y).expand(height, width)]
+        [
+            (across - width / 2 - shift_x).expand(height, width),
+            (down - height / 2 - shift_y).expand(height, width),
+        ]
     )
     there = ag.VectorField(transform)._there(torch.ones_like(field[:, :1]), at(coordinates))
     inside = (there > 1 - 1e-9).expand_as(moved)
@@ -36,18 +39,31 @@ def test_the_gradient_of_a_picture_turns_with_the_picture(transform):
     """The contract against a warped picture: for rigid maps, the gradient of g x is g of the gradient of x."""
 
     def gradient(x):
-        dx, dy = (x[..., 1:-1, 2:] - x[..., 1:-1, :-2]) / 2, (x[..., 2:, 1:-1] - x[..., :-2, 1:-1]) / 2
+        dx, dy = (
+            (x[..., 1:-1, 2:] - x[..., 1:-1, :-2]) / 2,
+            (x[..., 2:, 1:-1] - x[..., :-2, 1:-1]) / 2,
+        )
         return F.pad(torch.cat([dx, dy], dim=1), [1] * 4)
 
-    x, t = smooth_images(2, 1, 60, 80) ** 3, at((0.7, 3.0, -2.0), 2)  # cubed, so that nothing is left at the border
+    x, t = (
+        smooth_images(2, 1, 60, 80) ** 3,
+        at((0.7, 3.0, -2.0), 2),
+    )  # cubed, so that nothing is left at the border
     moved, expected = ag.VectorField(transform)(gradient(x), t), gradient(transform(x, t))
     assert (moved - expected).abs().max() < 0.05 * expected.abs().max()
 
 
 @MOVED
 def test_fields_keep_the_laws_of_transforms(transform, coordinates):
-    if not any(getattr(part, "discrete", False) for part in getattr(transform, "parts", [transform])):
-        check_transform(ag.VectorField(transform), smooth_images(3, 2, *SIZE), t=at(coordinates, 3), inverse_tolerance=0.05)
+    if not any(
+        getattr(part, "discrete", False) for part in getattr(transform, "parts", [transform])
+    ):
+        check_transform(
+            ag.VectorField(transform),
+            smooth_images(3, 2, *SIZE),
+            t=at(coordinates, 3),
+            inverse_tolerance=0.05,
+        )
 
 
 @MOVED
@@ -75,17 +91,28 @@ def test_a_quarter_turn_of_labels_is_exact_there_and_back():
 
 
 def test_labels_from_outside_are_marked():
-    moved = ag.LabelMap(ag.RotoTranslate2d(), ignore=-1)(torch.zeros(1, 4, 6, dtype=torch.long), torch.tensor([[0.0, 2.0, 0.0]]))
+    moved = ag.LabelMap(ag.RotoTranslate2d(), ignore=-1)(
+        torch.zeros(1, 4, 6, dtype=torch.long), torch.tensor([[0.0, 2.0, 0.0]])
+    )
     assert (moved[..., :2] == -1).all() and (moved[..., 2:] == 0).all()
 
 
 @pytest.mark.parametrize(
     ("labels", "problem"),
     [
-        (torch.rand(2, 4, 4), r"LabelMap needs integer labels \(B, H, W\), but got \(2, 4, 4\) of torch.float32"),
-        (torch.ones(2, 1, 4, 4, dtype=torch.long), r"needs integer labels \(B, H, W\), but got \(2, 1, 4, 4\)"),
+        (
+            torch.rand(2, 4, 4),
+            r"LabelMap needs integer labels \(B, H, W\), but got \(2, 4, 4\) of torch.float32",
+        ),
+        (
+            torch.ones(2, 1, 4, 4, dtype=torch.long),
+            r"needs integer labels \(B, H, W\), but got \(2, 1, 4, 4\)",
+        ),
         (torch.ones(2, 4, 4, dtype=torch.bool), "of torch.bool"),
-        (torch.ones(2, 4, 4, dtype=torch.int8), "cannot mark what comes from outside by 255 in torch.int8"),
+        (
+            torch.ones(2, 4, 4, dtype=torch.int8),
+            "cannot mark what comes from outside by 255 in torch.int8",
+        ),
     ],
 )
 def test_what_is_no_label_map_is_refused(labels, problem):
@@ -95,5 +122,8 @@ def test_what_is_no_label_map_is_refused(labels, problem):
 
 
 def test_a_field_with_other_components_is_refused():
-    with pytest.raises(ag.InputError, match=r"VectorField needs floating-point fields \(B, 2, H, W\), but got \(2, 3, 4, 4\)"):
+    with pytest.raises(
+        ag.InputError,
+        match=r"VectorField needs floating-point fields \(B, 2, H, W\), but got \(2, 3, 4, 4\)",
+    ):
         ag.VectorField(ag.Affine2d("rotate"))(torch.rand(2, 3, 4, 4), torch.zeros(2, 1))

@@ -16,9 +16,18 @@ MOVES = {
     "rigid": (ag.RotoTranslate2d(), (-0.9, 3.0, -2.5)),
     "padded": (ag.RotoTranslate2d(padding=0.3), (2.5, -4.0, 3.0)),
     "flips": (ag.Flip(), (1.0, 1.0)),
-    "chain": (Compose([ag.Affine2d("rotate", "translate_x"), ag.Flip("horizontal")]), (0.5, 0.2, 1.0)),
-    "canvases": (Compose([ag.RotoTranslate2d(0.1), ag.Flip("vertical"), ag.Affine2d("scale")]), (1.2, 2.0, 1.0, 1.0, -0.2)),
-    "color": (Compose([ag.Flip("vertical"), ag.Brightness(), ag.Affine2d("rotate")]), (1.0, 0.0, 0.4)),
+    "chain": (
+        Compose([ag.Affine2d("rotate", "translate_x"), ag.Flip("horizontal")]),
+        (0.5, 0.2, 1.0),
+    ),
+    "canvases": (
+        Compose([ag.RotoTranslate2d(0.1), ag.Flip("vertical"), ag.Affine2d("scale")]),
+        (1.2, 2.0, 1.0, 1.0, -0.2),
+    ),
+    "color": (
+        Compose([ag.Flip("vertical"), ag.Brightness(), ag.Affine2d("rotate")]),
+        (1.0, 0.0, 0.4),
+    ),
 }
 MOVED = pytest.mark.parametrize(("transform", "coordinates"), MOVES.values(), ids=MOVES.keys())
 
@@ -29,7 +38,9 @@ def at(coordinates, batch=1):
 
 def places(height, width):
     """The centres of the pixels, (x, y)."""
-    return torch.arange(width, dtype=torch.float64) + 0.5, torch.arange(height, dtype=torch.float64)[:, None] + 0.5
+    return torch.arange(width, dtype=torch.float64) + 0.5, torch.arange(
+        height, dtype=torch.float64
+    )[:, None] + 0.5
 
 
 def centre_of_mass(x):
@@ -42,7 +53,9 @@ def centre_of_mass(x):
 def test_a_point_on_a_bright_spot_follows_it(transform, coordinates):
     points = torch.tensor([[25.5, 13.5], [18.0, 20.0]], dtype=torch.float64)
     across, down = places(*SIZE)
-    spots = torch.stack([torch.exp(-((across - x) ** 2 + (down - y) ** 2) / 4) for x, y in points])[None]
+    spots = torch.stack([torch.exp(-((across - x) ** 2 + (down - y) ** 2) / 4) for x, y in points])[
+        None
+    ]
     moved = ag.Keypoints(transform, SIZE)(points[None], at(coordinates))
     assert (moved - points).abs().max() > 1
     assert torch.allclose(moved, centre_of_mass(transform(spots, at(coordinates))), atol=0.02)
@@ -51,14 +64,22 @@ def test_a_point_on_a_bright_spot_follows_it(transform, coordinates):
 @MOVED
 def test_points_keep_the_laws_of_transforms(transform, coordinates):
     x = torch.rand(3, 5, 2, dtype=torch.float64) * 30
-    if transform.canvas(SIZE) != SIZE:  # zero coordinates move points from the image's corner to the canvas's
+    if (
+        transform.canvas(SIZE) != SIZE
+    ):  # zero coordinates move points from the image's corner to the canvas's
         still = torch.zeros(3, len(coordinates), dtype=torch.float64)
         margin = (transform.canvas(SIZE)[0] - HEIGHT) / 2
         assert torch.allclose(ag.Keypoints(transform, SIZE)(x, still), x + margin, atol=1e-9)
         t = at(coordinates, 3)
-        assert torch.allclose(ag.Keypoints(transform, SIZE).inverse(ag.Keypoints(transform, SIZE)(x, t), t), x, atol=1e-9)
+        assert torch.allclose(
+            ag.Keypoints(transform, SIZE).inverse(ag.Keypoints(transform, SIZE)(x, t), t),
+            x,
+            atol=1e-9,
+        )
     else:
-        check_transform(ag.Keypoints(transform, SIZE), x, t=at(coordinates, 3), inverse_tolerance=1e-9)
+        check_transform(
+            ag.Keypoints(transform, SIZE), x, t=at(coordinates, 3), inverse_tolerance=1e-9
+        )
 
 
 @MOVED
@@ -84,7 +105,9 @@ def test_a_box_is_the_hull_of_what_was_in_it(transform, coordinates):
 def test_boxes_come_back_exactly_where_their_sides_stay_upright(transform, coordinates):
     boxes = torch.tensor([[[1.0, 2.0, 5.0, 9.0], [0.0, 0.0, 44.0, 32.0]]], dtype=torch.float64)
     action = ag.Boxes(transform, SIZE)
-    assert torch.allclose(action.inverse(action(boxes, at(coordinates)), at(coordinates)), boxes, atol=1e-9)
+    assert torch.allclose(
+        action.inverse(action(boxes, at(coordinates)), at(coordinates)), boxes, atol=1e-9
+    )
 
 
 def test_a_box_that_turned_there_and_back_holds_the_box():
@@ -97,9 +120,21 @@ def test_a_box_that_turned_there_and_back_holds_the_box():
 @pytest.mark.parametrize(
     ("action", "output", "needs"),
     [
-        (ag.Keypoints(ag.Affine2d("rotate"), SIZE), torch.rand(2, 10), r"Keypoints needs floating-point positions \(B, N, 2\)"),
-        (ag.Keypoints(ag.Affine2d("rotate"), SIZE), torch.ones(2, 1, 2, dtype=torch.long), r"but got \(2, 1, 2\) of torch.int64"),
-        (ag.Boxes(ag.Affine2d("rotate"), SIZE), torch.rand(2, 5, 2), r"Boxes needs floating-point boxes \(B, N, 4\)"),
+        (
+            ag.Keypoints(ag.Affine2d("rotate"), SIZE),
+            torch.rand(2, 10),
+            r"Keypoints needs floating-point positions \(B, N, 2\)",
+        ),
+        (
+            ag.Keypoints(ag.Affine2d("rotate"), SIZE),
+            torch.ones(2, 1, 2, dtype=torch.long),
+            r"but got \(2, 1, 2\) of torch.int64",
+        ),
+        (
+            ag.Boxes(ag.Affine2d("rotate"), SIZE),
+            torch.rand(2, 5, 2),
+            r"Boxes needs floating-point boxes \(B, N, 4\)",
+        ),
     ],
 )
 def test_outputs_of_another_kind_are_refused(action, output, needs):
@@ -114,8 +149,14 @@ def test_a_size_that_is_none_is_refused(size):
         ag.Keypoints(ag.Affine2d("rotate"), size)
 
 
-@pytest.mark.parametrize("transform", [ag.Gain(), ag.Affine3d("rotate_z"), Compose([ag.Flip(), ag.NoiseLevel()])])
+@pytest.mark.parametrize(
+    "transform", [ag.Gain(), ag.Affine3d("rotate_z"), Compose([ag.Flip(), ag.NoiseLevel()])]
+)
 def test_what_moves_no_points_of_images_is_refused_at_once(transform):
-    for make in (lambda: ag.Boxes(transform, SIZE), lambda: ag.VectorField(transform), lambda: ag.LabelMap(transform)):
+    for make in (
+        lambda: ag.Boxes(transform, SIZE),
+        lambda: ag.VectorField(transform),
+        lambda: ag.LabelMap(transform),
+    ):
         with pytest.raises(ag.InputError, match="does not say how it moves the points of an image"):
             make()

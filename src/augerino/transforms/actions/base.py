@@ -30,7 +30,9 @@ class Action(Transform):
     def need(self, fits: bool, x: Tensor, what: str, advice: str) -> None:
         """Refuses outputs of another kind than the action moves."""
         if not fits:
-            raise InputError(f"{type(self).__name__} needs {what}, but got {tuple(x.shape)} of {x.dtype}: {advice}.")
+            raise InputError(
+                f"{type(self).__name__} needs {what}, but got {tuple(x.shape)} of {x.dtype}: {advice}."
+            )
 
 
 def precise(t: Tensor, x: Tensor) -> Tensor:

@@ -18,13 +18,17 @@ class _Dense(Action):
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(transform)
-        transform.point_map(torch.zeros(1, len(transform.names)), (2, 2))  # refuses what does not move points
+        transform.point_map(
+            torch.zeros(1, len(transform.names)), (2, 2)
+        )  # refuses what does not move points
         self.in_pixels = transform.in_pixels
 
     def _there(self, x: Tensor, t: Tensor, sampling: Sampling = "bilinear") -> Tensor:
         size = _size(x)
         pull = lie.inverse_affine2d(self.transform.point_map(precise(t, x), size))
-        return functional.warp(x, functional.in_frame(pull, size), size=self.transform.canvas(size), sampling=sampling)
+        return functional.warp(
+            x, functional.in_frame(pull, size), size=self.transform.canvas(size), sampling=sampling
+        )
 
     def _back(self, y: Tensor, t: Tensor, sampling: Sampling = "bilinear") -> Tensor:
         size = self.transform.window(_size(y))
@@ -56,7 +60,10 @@ class VectorField(_Dense):
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         self._check(y, t)
-        return _turned(self._back(y, t), lie.inverse_affine2d(self.transform.point_map(precise(t, y), _size(y))))
+        return _turned(
+            self._back(y, t),
+            lie.inverse_affine2d(self.transform.point_map(precise(t, y), _size(y))),
+        )
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         height, width = self.transform.window(_size(y))
@@ -67,7 +74,12 @@ class VectorField(_Dense):
 
     def _check(self, x: Tensor, t: Tensor) -> None:
         fits = x.dim() == 4 and x.shape[1] == 2 and x.is_floating_point()
-        self.need(fits, x, "floating-point fields (B, 2, H, W)", "give the components (x, y) as two channels")
+        self.need(
+            fits,
+            x,
+            "floating-point fields (B, 2, H, W)",
+            "give the components (x, y) as two channels",
+        )
         self.check(x, t)
 
 
@@ -105,9 +117,16 @@ class LabelMap(_Dense):
     def _layers(self, x: Tensor, t: Tensor) -> Tensor:
         """The labels as numbers, and below them where there are any, (B, 2, H, W); double precision holds every label."""
         whole = not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
-        self.need(whole and x.dim() == 3, x, "integer labels (B, H, W)", "use argmax on class scores, or .long() on a mask")
+        self.need(
+            whole and x.dim() == 3,
+            x,
+            "integer labels (B, H, W)",
+            "use argmax on class scores, or .long() on a mask",
+        )
         if whole and not torch.iinfo(x.dtype).min <= self.ignore <= torch.iinfo(x.dtype).max:
-            raise InputError(f"LabelMap cannot mark what comes from outside by {self.ignore} in {x.dtype}: use x.long().")
+            raise InputError(
+                f"LabelMap cannot mark what comes from outside by {self.ignore} in {x.dtype}: use x.long()."
+            )
         layers = torch.stack([x.double(), torch.ones_like(x, dtype=torch.float64)], dim=1)
         self.check(layers, t)
         return layers

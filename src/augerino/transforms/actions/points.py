@@ -32,9 +32,13 @@ class Keypoints(Action):
     def __init__(self, transform: Transform, size: Sequence[int]) -> None:
         super().__init__(transform)
         if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
-            raise InputError(f"{type(self).__name__} needs the images' size as (height, width) in pixels, but got {size!r}.")
+            raise InputError(
+                f"{type(self).__name__} needs the images' size as (height, width) in pixels, but got {size!r}."
+            )
         self.size: Size = (size[0], size[1])
-        transform.point_map(torch.zeros(1, len(transform.names)), self.size)  # refuses what does not move points
+        transform.point_map(
+            torch.zeros(1, len(transform.names)), self.size
+        )  # refuses what does not move points
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self._check(x, t)
@@ -51,7 +55,9 @@ class Keypoints(Action):
 
     def _check(self, x: Tensor, t: Tensor) -> None:
         fits = x.dim() == 3 and x.shape[-1] == 2 and x.is_floating_point()
-        self.need(fits, x, "floating-point positions (B, N, 2)", "give (x, y) in pixels for each point")
+        self.need(
+            fits, x, "floating-point positions (B, N, 2)", "give (x, y) in pixels for each point"
+        )
         self.check(x, t)
 
     def _move(self, x: Tensor, matrix: Tensor, before: Size, after: Size) -> Tensor:
@@ -76,12 +82,20 @@ class Boxes(Keypoints):
 
     def _check(self, x: Tensor, t: Tensor) -> None:
         fits = x.dim() == 3 and x.shape[-1] == 4 and x.is_floating_point()
-        self.need(fits, x, "floating-point boxes (B, N, 4)", "give (left, top, right, bottom) in pixels for each box")
+        self.need(
+            fits,
+            x,
+            "floating-point boxes (B, N, 4)",
+            "give (left, top, right, bottom) in pixels for each box",
+        )
         self.check(x, t)
 
     def _move(self, x: Tensor, matrix: Tensor, before: Size, after: Size) -> Tensor:
         left, top, right, bottom = x.unbind(-1)
-        corners = [torch.stack(corner, dim=-1) for corner in ((left, top), (right, top), (left, bottom), (right, bottom))]
+        corners = [
+            torch.stack(corner, dim=-1)
+            for corner in ((left, top), (right, top), (left, bottom), (right, bottom))
+        ]
         moved = torch.stack([_affine(corner, matrix, before, after) for corner in corners])
         return torch.cat([moved.amin(dim=0), moved.amax(dim=0)], dim=-1)
 

@@ -40,13 +40,22 @@ class Vectors(Action):
         return _product(y, lie.inverse_affine2d(self.transform.point_map(t, (2, 2)))[:, :2, :2])
 
     def _there(self, t: Tensor) -> Tensor:
-        whole = self.transform.matrix(t) if isinstance(self.transform, LieTransform) else self.transform.point_map(t, (2, 2))
+        whole = (
+            self.transform.matrix(t)
+            if isinstance(self.transform, LieTransform)
+            else self.transform.point_map(t, (2, 2))
+        )
         return whole[:, :-1, :-1]
 
     def _check(self, x: Tensor, t: Tensor) -> None:
         m = self.dimension
         fits = x.dim() in (2, 3) and x.shape[-1] == m and x.is_floating_point()
-        self.need(fits, x, f"floating-point vectors (B, N, {m}) or (B, {m})", f"give {m} components for each vector")
+        self.need(
+            fits,
+            x,
+            f"floating-point vectors (B, N, {m}) or (B, {m})",
+            f"give {m} components for each vector",
+        )
         self.check(x, t)
 
 

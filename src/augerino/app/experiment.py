@@ -1,0 +1,183 @@
+"""`augerino run`: an experiment's trials, its table beside the paper's numbers, and its figures, in a run folder."""
+
+import argparse
+import dataclasses
+import shlex
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+import tyro
+from rich.table import Table
+
+from augerino.app import catalogue
+from augerino.app.console import console, say
+from augerino.app.parsing import in_a_sentence
+from augerino.app.run_folder import RunFolder
+from augerino.errors import InputError
+from augerino.runtime import files
+from augerino.runtime.trials import (
+    BaseSettings,
+    Experiment,
+    Line,
+    check_trial_names,
+    load_trials,
+    pending,
+    run_trials,
+    settings_json,
+)
+
+
+def run(name: str, words: list[str]) -> int:
+    """Starts an experiment from the command line and returns the exit code."""
+    experiment = catalogue.find(name)
+    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    common.add_argument("--preset", default="quick")
+    common.add_argument("--data")
+    common.add_argument("--out")
+    try:
+        chosen, rest = common.parse_known_args(words)
+    except argparse.ArgumentError as error:
+        raise InputError(f"{error.argument_name} needs a value.") from error
+    known = [name for name in catalogue.PRESETS if name in experiment.presets]
+    if chosen.preset not in known:
+        raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(known)}.")
+    preset = experiment.presets[chosen.preset]
+    with in_a_sentence(f"augerino run {name}"):
+        settings = tyro.cli(
+            type(preset),
+            default=preset,
+            args=rest,
+            prog=f"augerino run {name}",
+            description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
+        )
+    settings.check()
+    check_trial_names(experiment.rows(settings))
+    before, after = settings_json(preset), settings_json(settings)
+    changed = {key: value for key, value in after.items() if value != before[key]}
+    experiment_data_check(experiment, settings, chosen.data)
+    folder = RunFolder.create(chosen.out, name)
+    with folder.writing(say=say):
+        config = {
+            "experiment": name,
+            "preset": chosen.preset,
+            "changed": changed,
+            "settings": after,
+            "data": chosen.data,
+        }
+        folder.write_config({**config, "command": shlex.join(["augerino", "run", name, *words])})
+        return _go(experiment, settings, folder, config)
+
+
+def resume(path: str, *, take_over: bool = False) -> int:
+    """Goes on with an interrupted run, and returns the exit code."""
+    folder = RunFolder.open(path)
+    experiment, settings, config = read_settings(folder)
+    with folder.writing(take_over=take_over, say=say):
+        return _go(experiment, settings, folder, config)
+
+
+def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str, Any]]:
+    """The experiment of a run folder, its settings, and the whole configuration, which may come from anybody."""
+    config = folder.read_config()
+    try:
+        experiment = catalogue.find(str(config["experiment"]))
+        kind: Any = type(experiment.presets["cpu"])
+        values = {
+            key: tuple(value) if isinstance(value, list) else value
+            for key, value in config["settings"].items()
+        }
+        for key, value in values.items():
+            if not _is_like(value, getattr(kind, key)):
+                raise TypeError(f"{key} cannot be {value!r}")
+        settings = kind(**values)
+        settings.check()
+        check_trial_names(experiment.rows(settings))
+        if not isinstance(config["changed"], dict) or not isinstance(config["data"], str | None):
+            raise TypeError("'changed' or 'data' is of the wrong type")
+        return experiment, settings, {**config, "preset": str(config["preset"])}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{folder.config_file} does not hold the settings of an experiment ({error})."
+        ) from error
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Whether a value is of the type of a setting's default; a number may be whole, and what is nothing by default anything."""
+    if isinstance(default, tuple):
+        like = default[0] if default else ""  # of a setting that is empty by default: names
+        return isinstance(value, tuple) and all(_is_like(item, like) for item in value)
+    if default is None:
+        return isinstance(value, int | float | str | None)
+    return type(value) is type(default) or (
+        type(default) is float and type(value) is int and abs(value) < 2**53
+    )
+
+
+def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
+    """Finds out before a folder is made whether the data can be had. A wrong name is no reason to download gigabytes."""
+    if data is not None and not Path(data).exists():
+        raise InputError(
+            f"There is no folder {data}: name the one that has the data with --data DIR."
+        )
+    module = import_module(catalogue.entry_of(experiment.name).module)
+    if hasattr(module, "load"):
+        module.load(settings, 0, data)
+
+
+def _go(
+    experiment: Experiment, settings: BaseSettings, folder: RunFolder, config: dict[str, Any]
+) -> int:
+    todo, data = len(pending(experiment, settings, folder.path)), config["data"]
+    changed = ", ".join(f"{key} = {value}" for key, value in config["changed"].items()) or "nothing"
+    console.print(
+        f"{experiment.name}, preset {config['preset']} (changed: {changed}): "
+        f"{todo} trainings to run, {settings.jobs} at once, into {folder.path}",
+        soft_wrap=True,
+    )
+    try:
+        for done, trial in enumerate(run_trials(experiment, settings, folder.path, data), start=1):
+            console.print(
+                f"  {done}/{todo}  {trial['row']}, seed {trial['seed']}  {trial['seconds']:.0f} s",
+                soft_wrap=True,
+            )
+    except KeyboardInterrupt:
+        again = shlex.join(["augerino", "run", "--resume", str(folder.path)])
+        console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
+        return 130
+    trials = load_trials(experiment, settings, folder.path)
+    try:
+        lines = experiment.table(settings, trials)
+        experiment.draw(settings, trials, folder.figures, data)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"A trial in {folder.path / 'trials'} does not hold what a table needs ({error!r}): delete it, then use --resume."
+        ) from error
+    files.write_json(
+        folder.path / "result.json",
+        {
+            **{name: value for name, value in config.items() if name != "command"},
+            "data": None,  # where it lay on this machine is nobody's business, and the command may tell it
+            "table": [dataclasses.asdict(line) for line in lines],
+            "seconds": round(sum(trial["seconds"] for trial in trials), 1),
+            "versions": {"augerino": version("augerino"), "torch": torch.__version__},
+        },
+    )
+    print_table(lines)
+    console.print(
+        f"\nRun folder: {folder.path}  (result.json, trials/*.json, figures/*.png)", soft_wrap=True
+    )
+    return 0
+
+
+def print_table(lines: list[Line]) -> None:
+    """Measured beside the paper's."""
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("", "measured", "paper"):
+        table.add_column(heading)
+    for line in lines:
+        table.add_row(line.row, line.measured, line.paper)
+    console.print()
+    console.print(table)

@@ -1,0 +1,16 @@
+"""`augerino report`: the page of a run, from its files. No torch."""
+
+from rich.console import Console
+
+from augerino.app.options import ReportOptions
+from augerino.errors import InputError
+from augerino.report import write_report
+
+
+def run(options: ReportOptions) -> int:
+    """Writes the page, says where it is, and returns the exit code."""
+    if not options.runs:
+        raise InputError("report needs a run folder, as in `augerino report runs/NAME`.")
+    written = write_report(options.runs, options.out)
+    Console(highlight=False, markup=False).print(f"Report: {written}", soft_wrap=True)
+    return 0

@@ -1,0 +1,15 @@
+"""The recovery benchmark: problems whose symmetries are known exactly, and how well a recipe finds them."""
+
+from augerino.benchmark.axis import Axis
+from augerino.benchmark.bases import Arrows, Base, Images, Pulses
+from augerino.benchmark.catalogue import embedded
+from augerino.benchmark.contestants import CONTESTANTS, Contestant, contestant
+from augerino.benchmark.glyphs import figures, letters
+from augerino.benchmark.natural import HARD, hard
+from augerino.benchmark.problem import Answer, Problem
+from augerino.benchmark.scoring import Estimate, Outcome, Reading, Score, score, summarise
+
+__all__ = [
+    "CONTESTANTS", "HARD", "Answer", "Arrows", "Axis", "Base", "Contestant", "Estimate", "Images", "Outcome", "Problem",
+    "Pulses", "Reading", "Score", "contestant", "embedded", "figures", "hard", "letters", "score", "summarise",
+]  # fmt: skip

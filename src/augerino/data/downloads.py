@@ -1,0 +1,114 @@
+"""Files of public datasets: found in a folder of the user's, or downloaded once into a cache, checked and resumable."""
+
+import hashlib
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from augerino.errors import InputError
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file somewhere public: its name here, where it can be had (first that answers), and its SHA-256.
+
+    Or its MD5, where its authors published no other: enough against a damaged file, and against one put in its place by
+    anybody but them.
+    """
+
+    name: str
+    urls: Sequence[str]
+    sha256: str = ""
+    md5: str = ""
+
+    def __post_init__(self) -> None:
+        assert bool(self.sha256) != bool(self.md5), "one checksum"
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: $AUGERINO_CACHE, or the platform's cache folder for augerino."""
+    if chosen := os.environ.get("AUGERINO_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "augerino"
+
+
+def find(name: str, folder: str | Path | None) -> Path | None:
+    """A file in the user's folder or in the cache; None if it is in neither."""
+    for place in ([Path(folder)] if folder is not None else []) + [cache_folder()]:
+        if (place / name).is_file():
+            return place / name
+    return None
+
+
+def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None = None) -> Path:
+    """Downloads a file into the cache unless it is there; an interrupted download goes on where it stopped.
+
+    Args:
+        remote: what to fetch.
+        progress: called with bytes so far and bytes in all, if known.
+    """
+    path = cache_folder() / remote.name
+    if path.is_file():
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"Cannot make the cache folder {path.parent}: {error.strerror}. Set AUGERINO_CACHE to another."
+        ) from error
+    part = path.with_name(path.name + ".part")
+    reasons = []
+    for url in remote.urls:
+        try:
+            _download(url, part, progress)
+        except (OSError, ValueError) as error:  # URLError is an OSError
+            reasons.append(f"{url}: {getattr(error, 'reason', None) or error}")
+            continue
+        if _digest(part, "sha256" if remote.sha256 else "md5") == (remote.sha256 or remote.md5):
+            part.replace(path)
+            return path
+        part.unlink()
+        reasons.append(
+            f"{url}: not the file it should be (its {'SHA-256' if remote.sha256 else 'MD5'} differs)"
+        )
+    raise InputError(
+        f"Could not download {remote.name} ({'; '.join(reasons)}). "
+        f"Put the file into {path.parent}, or name the folder that has it with --data DIR."
+    )
+
+
+def _download(url: str, part: Path, progress: Callable[[int, int | None], None] | None) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        response = urllib.request.urlopen(request, timeout=30)
+    except urllib.error.HTTPError as error:
+        if error.code == 416:  # nothing is left to send: the part is the whole
+            return
+        raise
+    with response:
+        if have and response.status != 206:  # the server does not resume: from the start
+            have = 0
+        length = response.headers.get("Content-Length")
+        total = have + int(length) if length else None
+        with open(part, "ab" if have else "wb") as file:
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                have += len(chunk)
+                if progress is not None:
+                    progress(have, total)
+    if total is not None and have < total:
+        raise OSError(f"the connection ended after {have} of {total} bytes")
+
+
+def _digest(path: Path, kind: str) -> str:
+    digest = hashlib.new(kind, usedforsecurity=kind != "md5")
+    with open(path, "rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Readers: one module per format of data on disk."""

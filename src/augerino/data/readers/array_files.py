@@ -1,0 +1,372 @@
+"""Datasets as arrays: an `.npz` archive, or a pair of `.npy` files."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from augerino.data.readers import archives, layouts, sizes
+from augerino.data.readers.archives import ArrayHeader
+from augerino.data.readers.found import (
+    INPUT_NAMES,
+    PARTS,
+    TARGET_NAMES,
+    Found,
+    Request,
+    choose_parts,
+    shown,
+    some,
+)
+from augerino.errors import InputError
+
+COUNTS = ("num_points", "num_atoms", "mask")
+CHARGES = ("charges", "atomic_numbers", "z")
+HEAVIEST = 118  # atomic number
+NO_TARGETS = (
+    "index",
+    "idx",
+    "id",
+    "ids",
+    "names",
+    "name",
+    "split",
+    "class_names",
+    *COUNTS,
+    *CHARGES,
+)
+_PART = re.compile(rf"(?:({'|'.join(PARTS)})[_-])?(.+?)(?:[_-]({'|'.join(PARTS)}))?", re.IGNORECASE)
+_SPLIT = {"0": "train", "1": "validation", "2": "test", **PARTS}
+
+Load = Callable[[Iterable[str]], dict[str, np.ndarray]]
+Places = dict[str, dict[str, str]]  # part ("" for all) -> role -> name of the array
+
+
+def read_npz(path: Path, request: Request) -> Found:
+    """Reads an archive of inputs and targets."""
+    headers = archives.npz_headers(path)
+    found = Found("values", None, None, (), root=path.parent, files=[path.name])
+    return read_arrays(
+        shown(path), headers, lambda names: archives.load_npz(path, list(names)), request, found
+    )
+
+
+def read_npy(path: Path, request: Request) -> Found:
+    """Reads `x.npy` beside `y.npy`, or `foo_x.npy` beside `foo_y.npy`; a folder stands for the pair x, y in it."""
+    inputs = path / "x.npy" if path.is_dir() else path
+    match = re.fullmatch(r"(.*?)(x|y)(\.npy)", inputs.name, re.IGNORECASE)
+    if match is None:
+        raise InputError(
+            f"A .npy file of inputs is called x.npy or NAME_x.npy, beside y.npy or NAME_y.npy, but got {shown(inputs)}."
+        )
+    stem, _, end = match.groups()
+    pair = {
+        role: inputs.with_name(stem + (role if match[2].islower() else role.upper()) + end)
+        for role in ("x", "y")
+    }
+    for other in pair.values():
+        if not other.is_file():
+            raise InputError(
+                f"{shown(inputs)} needs a file beside it, but there is no {shown(other)}."
+            )
+    headers = {role: archives.npy_header(file) for role, file in pair.items()}
+    found = Found(
+        "values", None, None, (), root=inputs.parent, files=[file.name for file in pair.values()]
+    )
+    return read_arrays(
+        shown(path),
+        headers,
+        lambda names: {name: archives.load_npy(pair[name]) for name in names},
+        request,
+        found,
+    )
+
+
+def read_arrays(
+    path: str, headers: Mapping[str, ArrayHeader], load: Load, request: Request, found: Found
+) -> Found:
+    """Finds out which array is what, loads those that are needed, and brings them into form."""
+    places = _assign(path, headers, request)
+    parts = _parts(places, found)
+    arrays: dict[str, dict[str, np.ndarray]] = {}
+    for part in parts:
+        names = places[part]
+        loaded = load(dict.fromkeys(names.values()))
+        arrays[part] = {role: loaded[name] for role, name in names.items()}
+        _check_lengths(path, names, arrays[part])
+    if "class_names" in headers:
+        found.class_names = tuple(
+            shown(_text(name)) for name in load(["class_names"])["class_names"].ravel()
+        )
+    joined = _join(path, [arrays[part] for part in parts])
+    if len(parts) > 1:
+        found.test = np.arange(len(joined["x"])) >= len(arrays[parts[0]]["x"])
+    elif "split" in joined:
+        joined = _apply_split(path, joined, found)
+    arrays.clear()
+    return _bring_into_form(joined, request, found)
+
+
+def _assign(path: str, headers: Mapping[str, ArrayHeader], request: Request) -> Places:
+    """Which array plays which role in which part."""
+    if set(headers) == {"arr_0", "arr_1"}:  # np.savez(file, x, y)
+        return {"": {"x": "arr_0", "y": "arr_1"}}
+    by_part: dict[str, dict[str, str]] = {}
+    for name in headers:
+        match = _PART.fullmatch(name)
+        assert match is not None  # the middle takes any name
+        part = PARTS[(match[1] or match[3] or "").lower()] if match[1] or match[3] else ""
+        by_part.setdefault(part, {})[match[2].lower()] = name
+    places: Places = {}
+    for part, names in by_part.items():
+        x = next((alias for alias in INPUT_NAMES if alias in names), None)
+        if x is None:
+            continue
+        roles = {"x": names[x]}
+        if x == "positions":
+            for role, aliases in (("count", COUNTS), ("charges", CHARGES)):
+                roles |= dict([(role, names[alias]) for alias in aliases if alias in names][:1])
+        if "split" in names and not part:
+            roles["split"] = names["split"]
+        roles["y"] = _target(path, names, headers, roles, request)
+        places[part] = roles
+    if "" in places:
+        return {"": places[""]}
+    if "train" not in places:
+        raise InputError(
+            f"{path} must hold inputs and targets as x and y, or x_train, y_train, x_test and y_test, but it holds: "
+            f"{some(list(headers), 12) or 'nothing'}."
+        )
+    return places
+
+
+def _target(
+    path: str,
+    names: dict[str, str],
+    headers: Mapping[str, ArrayHeader],
+    roles: dict[str, str],
+    request: Request,
+) -> str:
+    if request.target is not None:
+        if request.target.lower() in names:
+            chosen = names[request.target.lower()]
+            if chosen in roles.values():
+                raise InputError(
+                    f"--target {shown(request.target)} names an array that is part of the input of {path}."
+                )
+            return chosen
+        raise InputError(
+            f"{path} has no array '{shown(request.target)}' for --target; it holds: {some(list(headers), 12)}."
+        )
+    known = next((alias for alias in TARGET_NAMES if alias in names), None)
+    if known is not None:
+        return names[known]
+    length = headers[roles["x"]].shape[:1]
+    candidates = [
+        name
+        for alias, name in names.items()
+        if alias not in NO_TARGETS
+        and name not in roles.values()
+        and headers[name].shape[:1] == length
+    ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise InputError(
+            f"{path} holds several arrays that could be the target: choose with --target, one of {some(candidates, 12)}."
+        )
+    raise InputError(
+        f"{path} has inputs '{roles['x']}' but no targets: there is no array called y; it holds: {some(list(headers), 12)}."
+    )
+
+
+def _parts(places: Places, found: Found) -> list[str]:
+    if "" in places:
+        return [""]
+    test, unused = choose_parts(list(places))
+    if test == "validation":
+        found.notes.append("There is no test part: the validation part is used for testing.")
+    if unused:
+        found.notes.append("The validation part is not used.")
+    return ["train"] + ([test] if test is not None else [])
+
+
+def _check_lengths(path: str, names: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
+    n = arrays["x"].shape[:1]
+    for role, array in arrays.items():
+        if array.ndim == 0 or array.shape[:1] != n:
+            raise InputError(
+                f"{path} must hold one row an item in every array, but '{names['x']}' has shape {arrays['x'].shape} and "
+                f"'{names[role]}' {array.shape}."
+            )
+
+
+def _join(path: str, parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Training and test arrays one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = {}
+    for role in parts[0]:
+        both = [part[role] for part in parts if role in part]
+        if (
+            len(both) < 2
+            or both[0].shape[1:] != both[1].shape[1:]
+            or len({array.dtype.kind in "US" for array in both}) > 1
+        ):
+            raise InputError(
+                f"The training and test parts of {path} must have the same arrays of the same shape, but '{role}' differs."
+            )
+        joined[role] = np.concatenate(both)
+    return joined
+
+
+def _apply_split(path: str, arrays: dict[str, np.ndarray], found: Found) -> dict[str, np.ndarray]:
+    """Sorts items by an array that says train, validation and test, or 0, 1 and 2."""
+    words = np.array([_text(word).lower() for word in arrays.pop("split").ravel()])
+    if len(words) != len(arrays["x"]) or not set(words) <= set(_SPLIT):
+        raise InputError(
+            f"The array 'split' of {path} must say train, validation or test (or 0, 1, 2) for every item."
+        )
+    part = np.array([_SPLIT[word] for word in words])
+    test, unused = choose_parts(sorted(set(part)))
+    if test is None or "train" not in part:
+        return arrays
+    keep = (part == "train") | (part == test)
+    found.notes.append(
+        f"The array 'split' says which items are for testing ({int((part == test).sum())} of {int(keep.sum())})."
+    )
+    if unused:
+        found.notes.append(f"The validation part ({int((~keep).sum())} items) is not used.")
+    found.test = part[keep] == test
+    return {role: array[keep] for role, array in arrays.items()}
+
+
+def _bring_into_form(arrays: dict[str, np.ndarray], request: Request, found: Found) -> Found:
+    x, y = arrays["x"], arrays["y"]
+    layout = layouts.find_layout(x.shape, x.dtype, request.kind)
+    if x.dtype.byteorder not in "=|":
+        x = x.astype(x.dtype.newbyteorder("="))
+    x, note = layouts.numbers(x, layout.kind)
+    inputs: Any = layouts.arrange(x, layout)
+    found.kind = layout.kind
+    found.notes += [layout.note, *([note] if note else [])]
+    masks = _as_masks(y, inputs, request) if layout.kind == "images" else None
+    if request.size is not None:
+        inputs = _resized(inputs, request, found)
+    if masks is not None:
+        found.kind = "masks"
+        y = (
+            sizes.resize_masks(torch.from_numpy(masks), request.size).numpy()
+            if request.size is not None
+            else masks
+        )
+    found.shape = tuple(inputs.shape[1:])
+    if layout.kind == "points" and ("count" in arrays or "charges" in arrays):
+        inputs = _padded(inputs, arrays)
+        found.notes.append("Point clouds are padded: a mask says which points there are.")
+        if "charges" in inputs:
+            found.notes.append(f"Points are atoms, of the atomic numbers {_species(inputs)}.")
+    found.inputs, found.targets = inputs, y
+    return found
+
+
+def _resized(x: Tensor, request: Request, found: Found) -> Tensor:
+    if found.kind != "images" or request.size is None:
+        raise InputError(
+            f"A size is for images, but the inputs are {found.kind}: leave --size out."
+        )
+    if tuple(x.shape[2:]) == request.size:
+        return x
+    before = (x.shape[2], x.shape[3])
+    found.notes.append(sizes.describe_resizing(before, before, request.size))
+    return sizes.resize(x, request.size)
+
+
+def _as_masks(y: np.ndarray, x: Tensor, request: Request) -> np.ndarray | None:
+    """Targets that are one class number a pixel, (N, H, W); None if they are something else."""
+    if y.ndim == 4 and 1 in (y.shape[1], y.shape[3]):
+        y = y[:, 0] if y.shape[1] == 1 else y[..., 0]
+    asked = "segmentation" in (request.task, "segmentation" if request.kind == "masks" else None)
+    if y.ndim != 3 and not asked:
+        return None
+    if y.shape != (len(x), *x.shape[2:]):
+        raise InputError(
+            f"Masks must have the size of their images, {tuple(x.shape[2:])}, but targets have shape {y.shape}."
+        )
+    if request.task not in (None, "segmentation"):
+        raise InputError(
+            f"Targets of shape {y.shape} are masks, which is segmentation, not {request.task}."
+        )
+    if y.dtype.kind == "f" and np.abs(y).max() > 2**31:
+        raise InputError(f"Masks must hold class numbers, but hold {np.abs(y).max():g}.")
+    if y.dtype.kind not in "biuf" or (y.dtype.kind == "f" and not (y == np.floor(y)).all()):
+        raise InputError(
+            f"Masks must hold class numbers, but are of type {y.dtype}{' with fractions' if y.dtype.kind == 'f' else ''}."
+        )
+    return y
+
+
+def _padded(positions: Tensor, arrays: dict[str, np.ndarray]) -> dict[str, Tensor]:
+    n, points, _ = positions.shape
+    cloud = {"positions": positions, "mask": torch.ones(n, points, dtype=torch.bool)}
+    if "count" in arrays:
+        count = arrays["count"]
+        if count.shape == (n,) and count.dtype.kind in "iu":
+            if count.min() < 1 or count.max() > points:
+                raise InputError(
+                    f"Numbers of points must be from 1 to {points}, but go from {count.min()} to {count.max()}."
+                )
+            cloud["mask"] = (
+                torch.arange(points)[None] < torch.from_numpy(count.astype(np.int64))[:, None]
+            )
+        elif (
+            count.shape == (n, points)
+            and count.dtype.kind in "biuf"
+            and bool(((count == 0) | (count == 1)).all())
+        ):
+            cloud["mask"] = torch.from_numpy(count.astype(bool))
+        else:
+            raise InputError(
+                f"Numbers of points are integers ({n},), and a mask is of 0 and 1, ({n}, {points}), but got {count.shape}."
+            )
+    if "charges" in arrays:
+        charges = arrays["charges"]
+        if charges.shape != (n, points) or charges.dtype.kind not in "iu":
+            raise InputError(
+                f"Charges must be integers of shape ({n}, {points}), but are {charges.dtype} {charges.shape}."
+            )
+        if charges.size and (charges.min() < 0 or charges.max() > HEAVIEST):
+            raise InputError(
+                f"Charges are atomic numbers, 0 to {HEAVIEST}, but go from {charges.min()} to {charges.max()}."
+            )
+        cloud["charges"] = torch.from_numpy(charges.astype(np.int64))
+        _match(cloud, "count" in arrays)
+    return cloud
+
+
+def _match(cloud: dict[str, Tensor], counted: bool) -> None:
+    """Charges say which points there are, where nothing else does; where something does, they must agree with it."""
+    charged = cloud["charges"] > 0
+    if not counted:
+        cloud["mask"] = charged
+    empty = ~cloud["mask"].any(1)
+    if empty.any():
+        raise InputError(f"Item {int(empty.nonzero()[0])} has no points: leave it out.")
+    wrong = (charged & ~cloud["mask"]).any(1)
+    if wrong.any():
+        i = int(wrong.nonzero()[0])
+        raise InputError(
+            f"Charges must be 0 where there is no point, but item {i} has {int(cloud['mask'][i].sum())} points and "
+            f"charges for {int(charged[i].sum())}."
+        )
+
+
+def _species(cloud: dict[str, Tensor]) -> str:
+    return some([str(number) for number in cloud["charges"][cloud["mask"]].unique().tolist()], 12)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,74 @@
+"""Some files of a `.tar.gz`, read into memory: nothing is written, and no name in it is believed to be a path."""
+
+import gzip
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from augerino.data.readers.archives import check_memory
+from augerino.data.readers.found import shown, some
+from augerino.errors import InputError
+
+MOST_AT_ONCE = 2**16  # bytes
+
+
+class Careful:
+    """A file for `tarfile` that refuses to read much at once: a header that claims gigabytes shall not get them."""
+
+    def __init__(self, file: Any) -> None:
+        self.seek, self.tell, self._read = file.seek, file.tell, file.read
+
+    def read(self, size: int) -> bytes:
+        if size > MOST_AT_ONCE:
+            raise tarfile.ReadError("a name of more than 64 kB")
+        return self._read(size)
+
+
+def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
+    """The contents of the wanted files, by their names without folders; reading stops when all are there.
+
+    Args:
+        path: of the archive.
+        wanted: how many bytes each file may have at most.
+    """
+    check_memory(path, sum(wanted.values()))
+    found: dict[str, bytes] = {}
+    try:
+        # Reading through gzip itself, because tarfile takes a compressed stream that ends too early for a whole one.
+        with gzip.open(path) as plain, _open(plain) as archive:
+            for member in archive:
+                archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep them all
+                name = PurePosixPath(member.name).name
+                content = (
+                    archive.extractfile(member)
+                    if member.isfile() and name in wanted and name not in found
+                    else None
+                )
+                if content is None:
+                    continue
+                if member.size > wanted[name]:
+                    raise InputError(
+                        f"{name} in {shown(path)} has {member.size} bytes, but should have {wanted[name]} at most."
+                    )
+                found[name] = _read(content)
+                if len(found) == len(wanted):
+                    return found
+    except (tarfile.TarError, EOFError, OSError) as error:
+        reason = str(error).rstrip(".") or type(error).__name__
+        raise InputError(
+            f"{shown(path)} is not a whole archive: {reason}. Remove it and download it again."
+        ) from error
+    raise InputError(f"{shown(path)} lacks {some([name for name in wanted if name not in found])}.")
+
+
+def _read(content: IO[bytes]) -> bytes:
+    parts = []
+    while part := content.read(MOST_AT_ONCE):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _open(plain: gzip.GzipFile) -> tarfile.TarFile:
+    careful: Any = Careful(plain)
+    return tarfile.open(fileobj=careful, mode="r:")

@@ -1,0 +1,1 @@
+"""Synthetic datasets whose symmetries are known exactly."""

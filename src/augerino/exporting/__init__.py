@@ -1,7 +1,0 @@
-"""Taking what was learned elsewhere: transforms of other libraries, files that need no augerino, and ONNX."""
-
-from augerino.exporting.libraries import LIBRARIES, to_albumentations, to_kornia, to_torchvision
-from augerino.exporting.onnx_model import OnnxModel, to_onnx
-from augerino.exporting.standalone import standalone
-
-__all__ = ["LIBRARIES", "OnnxModel", "standalone", "to_albumentations", "to_kornia", "to_onnx", "to_torchvision"]

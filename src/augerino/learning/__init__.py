@@ -1,0 +1,1 @@
+"""The front door: `learn`, its settings, its defaults and the two ways of moving bounds."""

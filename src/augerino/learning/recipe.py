@@ -1,0 +1,162 @@
+"""The one home of the settings that `learn` runs with, in Python and on the command line."""
+
+import dataclasses
+import difflib
+import numbers
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from augerino.errors import InputError
+
+FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
+
+# What is counted, with the most that is not a slip of the finger.
+_COUNTS = {
+    "batch_size": 2**24,
+    "train_copies": 10_000,
+    "copies": 100_000,
+    "width": 2**16,
+    "theta_every": 10**6,
+}
+_RATES = ("start", "lr", "augmentation_lr")
+_WEIGHTS = ("weight", "weight_decay")
+_SHARES = {"tolerance": 1.0, "held_back": 0.5}  # below these
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to learn the symmetries of a dataset."""
+
+    transforms: tuple[str, ...] = ()
+    """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
+    coordinates: tuple[str, ...] = ()
+    """single coordinates to learn, by name; by default the usual ones of the groups"""
+    start: float = 0.3
+    """bound that every coordinate starts at, in its own unit"""
+    method: Literal["auto", "probe", "gradient"] = "auto"
+    """how bounds move: by asking held-back items (probe) or by the paper's objective (gradient); auto probes where it can"""
+    tolerance: float = 0.03
+    """probe: the rise of the held-back loss that ends an extent, as a share of what the network knows"""
+    held_back: float = 0.15
+    """probe: share of the training items, 1000 at most, that the weights do not see before the bounds are settled"""
+    weight: float = 0.05
+    """gradient: lambda, how much wide bounds are worth"""
+    epochs: int | None = None
+    """passes over the training data; by default 40, more for small data and fewer for large"""
+    batch_size: int = 128
+    """items per step, of all processes together: each takes its share, so that their number changes nothing else"""
+    lr: float = 0.01
+    """learning rate of the network's weights"""
+    augmentation_lr: float = 0.02
+    """gradient: learning rate of the bounds"""
+    warm_up: float = 0.1
+    """gradient: share of the training during which the bounds wait for the network"""
+    theta_every: int = 1
+    """gradient: steps from one gradient of the bounds to the next; steps in between are as fast as without Augerino"""
+    weight_decay: float = 1e-4
+    """weight decay on the network; the bounds never have any"""
+    train_copies: int = 1
+    """augmented copies per input in training"""
+    copies: int = 4
+    """augmented copies per input in evaluation"""
+    width: int = 8
+    """channels of the first layer of the built-in network"""
+    workers: int = 0
+    """processes that read data from disk"""
+    seed: int = 0
+    """of everything random"""
+    device: str = "cpu"
+    """where to compute: cpu, cuda, ..."""
+    precision: Literal["auto", "float32", "bf16"] = "auto"
+    """bf16 trains faster where the hardware has it; auto finds out, and lays images out as suits the processor"""
+
+    def __post_init__(self) -> None:
+        for name in ("transforms", "coordinates"):
+            value = getattr(self, name)
+            if isinstance(value, str):  # one name, or several with commas, as on the command line
+                object.__setattr__(
+                    self, name, tuple(word.strip() for word in value.split(",") if word.strip())
+                )
+        for name in (
+            *_COUNTS,
+            "seed",
+            "workers",
+            *(("epochs",) if self.epochs is not None else ()),
+        ):
+            self._become(name, numbers.Integral, int, "a whole number")
+        for name in (*_RATES, *_WEIGHTS, *_SHARES, "warm_up"):
+            self._become(name, numbers.Real, float, "a number")
+        if self.epochs is not None and not 1 <= self.epochs <= 10**7:
+            raise InputError(f"epochs must lie between 1 and {10**7}, but got {self.epochs}.")
+        if not 0 <= self.workers <= 256:
+            raise InputError(f"workers must lie between 0 and 256, but got {self.workers}.")
+        if not 0 <= self.seed < 2**32:
+            raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
+        for name, most in _COUNTS.items():
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+            if getattr(self, name) > most:
+                raise InputError(f"{name} must be at most {most}, but got {getattr(self, name)}.")
+        for name in _RATES:
+            if not 0 < getattr(self, name) <= 1000:
+                raise InputError(
+                    f"{name} must be a number above 0 and at most 1000, but got {getattr(self, name)}."
+                )
+        for name in _WEIGHTS:
+            if not 0 <= getattr(self, name) <= 1e6:
+                raise InputError(
+                    f"{name} must be a number from 0 to 1000000, but got {getattr(self, name)}."
+                )
+        if not 0 <= self.warm_up < 1:
+            raise InputError(
+                f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}."
+            )
+        for name, below in _SHARES.items():
+            if not 0 < getattr(self, name) < below:
+                raise InputError(
+                    f"{name} is a share, above 0 and below {below:g}, but got {getattr(self, name)}."
+                )
+        if self.method not in ("auto", "probe", "gradient"):
+            raise InputError(f"method is one of auto, probe, gradient, but got '{self.method}'.")
+        if self.theta_every > 1 and self.method != "gradient":
+            raise InputError(
+                f"theta_every={self.theta_every} leaves out gradients of the bounds, and probing takes none anyway: "
+                "use method='gradient', or leave theta_every out."
+            )
+        if self.precision not in ("auto", "float32", "bf16"):
+            raise InputError(
+                f"precision is one of auto, float32, bf16, but got '{self.precision}'."
+            )
+
+    def _become(self, name: str, kind: type, plain: type, said: str) -> None:
+        """Numpy's numbers and the like become Python's, as files have them."""
+        value = getattr(self, name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{name} must be {said}, but got {value!r}.")
+        try:
+            object.__setattr__(self, name, plain(value))
+        except (
+            OverflowError
+        ) as error:  # a whole number of hundreds of digits, as a damaged file may have it
+            raise InputError(
+                f"{name} must be {said}, but got one that is too large for any computer."
+            ) from error
+
+    def passes(self, steps: int) -> int:
+        """How many epochs of so many steps to train: as told, or 40, between `FEWEST_STEPS` and `MOST_STEPS` in all.
+
+        Bounds move by at most their learning rate a step, so small data need more passes for the same way.
+        """
+        if self.epochs is not None:
+            return self.epochs
+        return max(5, -(-min(max(40 * steps, FEWEST_STEPS), MOST_STEPS) // steps))
+
+    def but(self, **changes: Any) -> Self:
+        """A copy with some fields changed."""
+        known = [field.name for field in dataclasses.fields(self)]
+        for name in changes:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}."
+                raise InputError(f"A recipe has no '{name}': {hint}")
+        return dataclasses.replace(self, **changes)

@@ -1,0 +1,1 @@
+"""The datasets of the paper, from files at hand or downloaded."""

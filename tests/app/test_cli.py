@@ -1,0 +1,556 @@
+"""The command, as a user meets it: answers, run folders, interruption, wrong input."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import augerino as ag
+from augerino.app import console as screen
+from augerino.app import learn as learn_command
+from augerino.app.cli import main
+from augerino.training import checkpoint
+
+QUICK = ["--epochs", "2", "--coordinates", "rotate,scale", "--no-baseline"]
+FIGURES = {"ranges.png", "distributions.png", "bounds.png", "gallery.png", "orbit.png"}
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 128)
+    monkeypatch.setattr("augerino.app.data.TEST_ITEMS", 40)
+    monkeypatch.setattr("augerino.app.outcome.EVIDENCE_ITEMS", 20)
+
+
+def run(*words: str, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "augerino", *words], capture_output=True, text=True, **options
+    )
+
+
+def _stopped_at(word: str):
+    """A display of the training that is interrupted where a title begins with this."""
+    display = screen.training_display
+
+    def show(epochs, steps, augmentation, title):
+        if title.startswith(word):
+            raise KeyboardInterrupt
+        return display(epochs, steps, augmentation, title)
+
+    return show
+
+
+class TestLearn:
+    def test_it_answers_and_writes_a_run_folder(self, capsys):
+        words = [
+            "learn",
+            "sprites",
+            *QUICK,
+            "--baseline",
+            "--out",
+            "run",
+            "--seed",
+            "3",
+            "--start",
+            "0.2",
+        ]
+        assert main(words) == 0
+        shown = capsys.readouterr().out
+        assert (
+            "rotate: " in shown
+            and "true extent ±45.0°" in shown
+            and "no augmentation" in shown
+            and "report.html" in shown
+        )
+
+        folder = Path("run")
+        assert {p.name for p in (folder / "figures").iterdir()} == FIGURES
+        assert all(
+            (folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in FIGURES
+        )
+        result = json.loads((folder / "result.json").read_text())
+        assert [c["name"] for c in result["coordinates"]] == ["rotate", "scale"] and result[
+            "seed"
+        ] == 3
+        assert [c["start"] for c in result["coordinates"]] == pytest.approx([0.2, 0.2])
+        assert [m["name"] for m in result["models"]] == [
+            "no augmentation",
+            "learned, 1 copy",
+            "learned, 4 copies",
+        ]
+        assert all(
+            m["items"] == 40 and m["low"] <= m["accuracy"] <= m["high"] for m in result["models"]
+        )
+        assert sum(row["items"] for row in result["per_class"]) == 40
+        assert {curve["coordinate"] for curve in result["orbits"]} == {"rotate", "scale"}
+        assert (
+            result["coordinates"][0]["evidence"]["profile"]["loss"][0] == 0
+            and result["seconds"] > 0
+        )
+        assert result["command"] == shlex.join(["augerino", *words])
+        policy = ag.Policy.load(folder / "policy.json").augmentation()
+        assert policy.bounds() == pytest.approx(result["bounds"])
+        history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
+        assert history.epochs[-1].spread == pytest.approx(result["bounds"])
+        assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
+        assert (folder / "checkpoint.safetensors").exists() and (
+            folder / "baseline.safetensors"
+        ).exists()
+        assert "Symmetries of" in (folder / "report.html").read_text()
+        model = ag.from_pretrained(folder / "model")
+        assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
+
+    def test_a_baseline_has_nothing_to_probe_and_is_trained_all_the_same(self, monkeypatch):
+        monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
+        assert main(["learn", *QUICK, "--baseline", "--method", "probe", "--out", "run"]) == 0
+        assert Path("run/baseline.safetensors").exists()
+
+    def test_a_baseline_has_no_bounds_whose_gradient_could_rest(self, monkeypatch):
+        monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
+        assert (
+            main(
+                [
+                    "learn",
+                    *QUICK,
+                    "--baseline",
+                    "--method",
+                    "gradient",
+                    "--theta-every",
+                    "4",
+                    "--out",
+                    "run",
+                ]
+            )
+            == 0
+        )
+        assert Path("run/baseline.safetensors").exists()
+
+    def test_a_refit_hands_over_a_model_that_was_trained_in_turns(self, capsys):
+        assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 0
+        result = json.loads(Path("run/result.json").read_text())
+        names = ["learned, 1 copy", "learned, 4 copies", "refit, 1 copy", "refit, 4 copies"]
+        assert [
+            m["name"] for m in result["models"]
+        ] == names and "refit, 4 copies" in capsys.readouterr().out
+        assert "refit, 4 copies" in Path("run/report.html").read_text()
+        policy = ag.Policy.load("run/policy.json").augmentation()
+        assert policy.bounds() == pytest.approx(
+            result["bounds"]
+        )  # extents are those that were learned
+        assert policy.distribution.rates.tolist() == [0.25, 0.25]
+        model = ag.from_pretrained("run/model")
+        assert model.augmentation.distribution.rates.tolist() == [0.25, 0.25]
+        trained = checkpoint.load("run/refit.safetensors")["model"]
+        assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
+
+    def test_a_refit_that_was_interrupted_goes_on_to_the_same_bits(self, monkeypatch):
+        monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
+        assert main(["learn", *QUICK, "--refit", "--out", "whole"]) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr("augerino.app.console.training_display", _stopped_at("refit"))
+            assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 130
+        assert main(["learn", "--resume", "run"]) == 0
+        one, other = (
+            checkpoint.load(f"{folder}/refit.safetensors")["model"] for folder in ("whole", "run")
+        )
+        assert all(torch.equal(value, other[name]) for name, value in one.items())
+
+    def test_several_seeds_show_their_spread(self, capsys):
+        assert (
+            main(
+                [
+                    "learn",
+                    *QUICK,
+                    "--seeds",
+                    "2",
+                    "--method",
+                    "gradient",
+                    "--warm-up",
+                    "0",
+                    "--out",
+                    "run",
+                ]
+            )
+            == 0
+        )
+        assert "rotate over 2 seeds: ±" in capsys.readouterr().out
+        seeds = json.loads(Path("run/result.json").read_text())["seeds"]
+        assert [entry["seed"] for entry in seeds] == [0, 1] and seeds[0]["learned"] != seeds[1][
+            "learned"
+        ]
+
+    @pytest.mark.parametrize("name", ["signals", "clouds"])
+    def test_signals_and_clouds_are_embedded_too(self, capsys, name):
+        assert main(["learn", name, "--epochs", "1", "--no-baseline", "--out", "run"]) == 0
+        assert "bounds moved by asking 19 held-back items" in capsys.readouterr().out
+        result = json.loads(Path("run/result.json").read_text())
+        assert result["kind"] == {"signals": "signals", "clouds": "points"}[name]
+        assert any(c["true"] is not None for c in result["coordinates"])
+
+    def test_without_a_name_it_learns_the_sprites_into_a_new_folder(self, capsys):
+        assert main(["learn", *QUICK]) == 0
+        assert main(["learn", *QUICK]) == 0
+        folders = list(Path("runs").iterdir())
+        assert len(folders) == 2 and all((folder / "result.json").exists() for folder in folders)
+
+    def test_folders_may_have_any_name(self, capsys):
+        for out in ("a[/b]", "run[old]", "ünï cödé"):
+            assert (
+                main(
+                    [
+                        "learn",
+                        "--epochs",
+                        "1",
+                        "--coordinates",
+                        "scale",
+                        "--no-baseline",
+                        "--out",
+                        out,
+                    ]
+                )
+                == 0
+            )
+            assert f"Report: {out}/report.html" in capsys.readouterr().out
+
+    def test_a_seed_repeats(self, capsys):
+        for out in ("a", "b"):
+            main(["learn", *QUICK, "--method", "gradient", "--out", out])
+        main(["learn", *QUICK, "--method", "gradient", "--out", "c", "--seed", "1"])
+        a, b, c = (json.loads(Path(out, "result.json").read_text())["bounds"] for out in "abc")
+        assert a == b and a != c
+
+    def test_a_true_extent_is_told_only_of_what_was_learned(self, capsys):
+        assert (
+            main(
+                [
+                    "learn",
+                    "--epochs",
+                    "1",
+                    "--coordinates",
+                    "scale",
+                    "--no-baseline",
+                    "--out",
+                    "run",
+                ]
+            )
+            == 0
+        )
+        assert "true extent" not in capsys.readouterr().out
+
+
+class TestResume:
+    def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
+        monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
+        options = ["--epochs", "4", "--coordinates", "rotate"]
+        assert main(["learn", *options, "--out", "whole"]) == 0
+        learn = learn_command.learn
+
+        def interrupted(*arguments, on_epoch, **named):
+            def stop(record):
+                on_epoch(record)
+                if record.epoch == 2:
+                    raise KeyboardInterrupt
+
+            return learn(*arguments, on_epoch=stop, **named)
+
+        monkeypatch.setattr(learn_command, "learn", interrupted)
+        assert main(["learn", *options, "--out", "part"]) == 130
+        assert "augerino learn --resume part" in capsys.readouterr().out
+        assert not Path("part/result.json").exists()
+        monkeypatch.setattr(learn_command, "learn", learn)
+        assert main(["learn", "--resume", "part"]) == 0
+        assert Path("part/policy.json").read_text() == Path("whole/policy.json").read_text()
+        whole, part = (
+            json.loads(Path(run, "history.json").read_text()) for run in ("whole", "part")
+        )
+        assert [record["loss"] for record in whole] == [record["loss"] for record in part]
+
+    def test_control_c_leaves_a_resumable_run_and_says_how(self, tmp_path):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "augerino", "learn", "--out", "run", "--epochs", "500"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # a runner in the background ignores it
+        )
+        try:
+            deadline = time.monotonic() + 120
+            while not Path("run/checkpoint.safetensors").exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 130
+        assert "augerino learn --resume run" in out and "Traceback" not in out + err
+        assert checkpoint.load("run/checkpoint.safetensors")["records"]
+
+    def test_a_run_stopped_before_its_first_checkpoint_starts_again(self, capsys):
+        main(["learn", *QUICK, "--out", "run"])
+        for name in ("result.json", "policy.json", "history.json", "checkpoint.safetensors"):
+            Path("run", name).unlink()
+        assert main(["learn", "--resume", "run"]) == 0 and Path("run/result.json").exists()
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["mnist"], "There is no data at 'mnist'"),
+            (["--size", "8"], "--size is for data of your own"),
+            (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
+            (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
+            (["--transforms", "colour"], "There is no group of transforms 'colour'"),
+            (["--seeds", "0"], "seeds must be at least 1"),
+            (["--epochs", "0"], "epochs must lie between 1 and 10000000, but got 0"),
+            (["--epochs", "-2"], "epochs must lie between 1 and 10000000, but got -2"),
+            (["--copies", "0"], "copies must be at least 1, but got 0"),
+            (["--batch-size", "-1"], "batch_size must be at least 1, but got -1"),
+            (["--start", "0"], "start must be a number above 0"),
+            (["--start", "nan"], "start must be a number above 0"),
+            (["--start", "900"], "The start of 900 is beyond the limit of translate_x, 1"),
+            (["--weight", "-0.1"], "weight must be a number from 0"),
+            (["--weight-decay", "1e300"], "weight_decay must be a number from 0 to 1000000"),
+            (["--width", "1000000"], "width must be at most 65536, but got 1000000"),
+            (["--copies", "1000000000"], "copies must be at most 100000"),
+            (
+                ["--held-back", "0.999"],
+                "held_back is a share, above 0 and below 0.5, but got 0.999",
+            ),
+            (
+                ["--seed", "4294967295", "--seeds", "2"],
+                "seed must lie between 0 and 4294967295, but got 4294967296",
+            ),
+            (
+                ["--net", "torch.nn:Linear"],
+                "The network does not take inputs of shape (2, 3, 32, 32)",
+            ),
+            (
+                ["--method", "gradient", "--tolerance", "0.5"],
+                "--tolerance has no part in --method gradient",
+            ),
+            (["--method", "probe", "--weight", "3"], "--weight has no part in --method probe"),
+            (["--seed", "-1"], "seed must lie between 0"),
+            (
+                ["--coordinates", "rotate,scael"],
+                "images has no coordinate 'scael'. Did you mean 'scale'?",
+            ),
+            (["--coordinates", "rotate,rotate"], "'rotate' twice"),
+            (["--device", "gpu"], "The device 'gpu' cannot be used here"),
+            (["--device", "meta"], "The device 'meta' cannot be used here"),
+            (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
+            (["--resume", "x", "--epochs", "40"], "leave out --epochs"),
+            (["sprites", "--resume", "x"], "leave out sprites"),
+            (["--resume", "nowhere"], "nowhere is not a run folder: it has no config.json"),
+            (["--resume", "x", "--epochs", "7"], "leave out --epochs"),
+        ],
+    )
+    def test_one_sentence_exit_code_two_and_no_folder(self, capsys, words, message):
+        assert main(["learn", *words]) == 2
+        caught = capsys.readouterr()
+        assert (
+            message in caught.err
+            and caught.err.count("\n") == 1
+            and caught.err.startswith("augerino: ")
+        )
+        assert list(Path().iterdir()) == []
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (
+                ["learn", "--epochs", "many"],
+                "--epochs takes a whole number, but got 'many'. `augerino learn --help` lists",
+            ),
+            (["learn", "--tolerance", "much"], "--tolerance takes a number, but got 'much'."),
+            (["learn", "--epocs", "3"], "There is no option --epocs; did you mean --epochs?"),
+            (
+                ["learn", "--precision", "fp8"],
+                "--precision is one of auto, float32, bf16, but got 'fp8'.",
+            ),
+            (["learn", "--coordinates"], "--coordinates needs a value."),
+            (["learn", "sprites", "more"], "'more' is one word too many."),
+            (
+                ["lern"],
+                "There is no command 'lern'; there are: learn, report, export, run, list. `augerino --help` lists",
+            ),
+            (
+                ["export"],
+                "Something is missing: RUN_OR_POLICY and --to. `augerino export --help` lists",
+            ),
+            (
+                ["run", "cifar10", "--sizes", "a"],
+                "--sizes takes a whole number, or several, but got 'a'. `augerino run cifar10",
+            ),
+            (["run", "cifar10", "--preset"], "--preset needs a value."),
+        ],
+    )
+    def test_words_that_do_not_parse_are_told_in_a_sentence(self, capsys, words, message):
+        assert main(words) == 2
+        caught = capsys.readouterr()
+        assert (
+            caught.err.startswith(f"augerino: {message}")
+            and caught.err.count("\n") == 1
+            and caught.out == ""
+        )
+        assert list(Path().iterdir()) == []
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            MemoryError(),
+            RuntimeError("DefaultCPUAllocator: not enough memory"),
+            RuntimeError("CUDA out of memory."),
+        ],
+    )
+    def test_too_little_memory_is_told_in_a_sentence(self, capsys, monkeypatch, error):
+        monkeypatch.setattr(learn_command, "_run", lambda *_: (_ for _ in ()).throw(error))
+        assert main(["learn", *QUICK]) == 1
+        assert "not enough memory" in capsys.readouterr().err
+        monkeypatch.setattr(
+            learn_command, "_run", lambda *_: (_ for _ in ()).throw(RuntimeError("something else"))
+        )
+        with pytest.raises(RuntimeError, match="something else"):
+            main(["learn", *QUICK])
+
+    def test_an_existing_folder_or_file_is_never_overwritten(self, capsys):
+        Path("full").mkdir()
+        Path("full/mine.txt").write_text("precious")
+        Path("file").write_text("precious")
+        for out in ("full", "file"):
+            assert main(["learn", *QUICK, "--out", out]) == 2
+            assert "exists already and nothing is overwritten" in capsys.readouterr().err
+        assert (
+            Path("full/mine.txt").read_text() == "precious"
+            and len(list(Path("full").iterdir())) == 1
+        )
+        Path("empty").mkdir()
+        assert main(["learn", *QUICK, "--out", "empty"]) == 0
+
+    def test_a_folder_that_cannot_be_made_is_named(self, capsys):
+        Path("file").write_text("")
+        assert main(["learn", *QUICK, "--out", "file/run"]) == 2
+        assert "Cannot make the run folder file/run" in capsys.readouterr().err
+
+    def test_a_finished_run_is_not_resumed(self, capsys):
+        main(["learn", *QUICK, "--out", "run"])
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "finished already" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "content", ["", "{", "[]", "{}", '{"recipe": {"coordinates": 5}, "data": "sprites"}']
+    )
+    def test_a_damaged_configuration_is_named(self, capsys, content):
+        Path("run").mkdir()
+        Path("run/config.json").write_text(content)
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "config.json" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("seeds", "many"),
+            ("seeds", 0),
+            ("data", 5),
+            ("net", None),
+            ("baseline", "yes"),
+            ("size", [8]),
+        ],
+    )
+    def test_a_setting_of_the_wrong_type_is_named(self, capsys, name, value):
+        recipe, settings = learn_command._settings(learn_command.LearnOptions())
+        Path("run").mkdir()
+        config = {"recipe": vars(recipe), "settings": {**settings, name: value}, "fingerprint": ""}
+        Path("run/config.json").write_text(json.dumps(config))
+        assert main(["learn", "--resume", "run"]) == 2
+        said = capsys.readouterr().err
+        assert (
+            f"{name} cannot be {value!r}" in said
+            and "config.json" in said
+            and said.count("\n") == 1
+        )
+
+    def test_code_that_only_a_file_names_is_not_run(self, capsys, monkeypatch):
+        Path("mine.py").write_text(
+            "open('executed', 'w').close()\nfrom augerino.nets.small import SmallCNN\nnet = SmallCNN\n"
+        )
+        monkeypatch.syspath_prepend(os.getcwd())
+        recipe, settings = learn_command._settings(
+            learn_command.LearnOptions(epochs=1, coordinates=("rotate",))
+        )
+        Path("run").mkdir()
+        given = learn_command.open_given(settings, recipe.seed)
+        config = {
+            "recipe": vars(recipe),
+            "settings": {**settings, "net": "mine:net"},
+            "fingerprint": given.fingerprint,
+        }
+        Path("run/config.json").write_text(json.dumps(config))
+        for words in ([], ["--net", "small"]):
+            assert main(["learn", "--resume", "run", *words]) == 2
+            assert (
+                "repeat it after --resume, as --net mine:net" in capsys.readouterr().err
+                and not Path("executed").exists()
+            )
+        monkeypatch.setattr(learn_command, "write_outcome", lambda outcome: None)
+        assert (
+            main(["learn", "--resume", "run", "--net", "mine:net"]) == 0
+            and Path("executed").exists()
+        )
+
+    @pytest.mark.parametrize("damage", [b"", b"garbage"])
+    def test_a_damaged_checkpoint_is_named_and_kept(self, capsys, damage):
+        main(["learn", *QUICK, "--out", "run"])
+        Path("run/result.json").unlink()
+        Path("run/checkpoint.safetensors").write_bytes(damage)
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "not a readable checkpoint" in capsys.readouterr().err
+        assert Path("run/checkpoint.safetensors").read_bytes() == damage
+
+    def test_a_loss_that_is_no_number_exits_with_one(self, capsys, monkeypatch):
+        losses = {"classification": (lambda *_: torch.tensor(float("nan")), ag.mean_log_prob)}
+        monkeypatch.setattr("augerino.learning.defaults._LOSSES", losses)
+        assert main(["learn", *QUICK, "--out", "run"]) == 1
+        assert "the loss became nan" in capsys.readouterr().err
+
+
+class TestAsAProcess:
+    def test_help_version_and_module_entry(self):
+        for words in (["--help"], ["learn", "--help"]):
+            done = run(*words)
+            assert done.returncode == 0 and "usage: augerino" in done.stdout
+        assert "augerino 0." in run("--version").stdout
+        bare = run()
+        assert bare.returncode == 0 and "learn" in bare.stdout
+
+    def test_the_help_names_every_option_of_the_recipe(self):
+        shown = run("learn", "--help").stdout
+        for name in ag.Recipe.__dataclass_fields__:
+            assert f"--{name.replace('_', '-')}" in shown
+
+    def test_a_terminal_without_unicode_gets_its_answer(self):
+        done = run(
+            "learn",
+            "--epochs",
+            "1",
+            "--coordinates",
+            "scale",
+            "--no-baseline",
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        )
+        assert done.returncode == 0 and "scale: " in done.stdout
+
+    def test_wrong_input_shows_no_traceback(self):
+        done = run("learn", "--coordinates", "spin")
+        assert done.returncode == 2 and "Traceback" not in done.stderr
+        assert os.listdir() == []

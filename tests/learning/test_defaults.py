@@ -1,0 +1,208 @@
+"""What is chosen for data when nobody chooses."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino.learning.defaults import (
+    default_augmentation,
+    default_net,
+    kind_of,
+    masked_nll,
+    no_augmentation,
+    output_action,
+)
+from augerino.learning.recipe import FEWEST_STEPS, MOST_STEPS
+
+LABELS = torch.zeros(2, dtype=torch.long)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "kind"),
+    [
+        (torch.zeros(2, 3, 8, 8), LABELS, "images"),
+        (torch.zeros(2, 3, 8, 8), torch.zeros(2, 8, 8, dtype=torch.long), "masks"),
+        (torch.zeros(2, 3, 8, 8), torch.zeros(2, 8, 8), "images"),
+        (torch.zeros(2, 5, 3), LABELS, "points"),
+        ({"positions": torch.zeros(2, 5, 3)}, LABELS, "points"),
+        (torch.zeros(2, 1, 64), LABELS, "signals"),
+        (torch.zeros(2, 7), LABELS, "values"),
+    ],
+)
+def test_the_kind_of_data_is_read_from_its_shape(x, y, kind):
+    assert kind_of(x, y) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "names"),
+    [
+        ("images", {}, ("translate_x", "translate_y", "rotate", "scale")),
+        ("images", {"coordinates": "shear"}, ("shear",)),
+        ("images", {"coordinates": ("rotate", "flip_horizontal")}, ("rotate", "flip_horizontal")),
+        ("images", {"transforms": ("color",)}, ("brightness", "contrast")),
+        (
+            "images",
+            {"transforms": ("flip", "affine"), "coordinates": ("flip_vertical",)},
+            ("flip_vertical",),
+        ),
+        ("signals", {}, ("time_shift", "gain")),
+        (
+            "signals",
+            {"transforms": ("time", "gain", "noise")},
+            ("time_shift", "time_scale", "gain", "noise"),
+        ),
+        ("points", {}, ("rotate_x", "rotate_y", "rotate_z", "scale")),
+        ("signals", {"transforms": "time"}, ("time_shift", "time_scale")),
+        ("points", {"coordinates": "rotate_z,shear_xy"}, ("rotate_z", "shear_xy")),
+    ],
+)
+def test_groups_and_coordinates_choose_what_is_learned(kind, changes, names):
+    assert default_augmentation(ag.Recipe(**changes), kind).names == names
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        (
+            "images",
+            {"transforms": "colour"},
+            "no group of transforms 'colour' for images. There are: affine, flip, color",
+        ),
+        ("images", {"coordinates": "rotat"}, "Did you mean 'rotate'"),
+        (
+            "images",
+            {"coordinates": "brightness", "transforms": "affine"},
+            "no coordinate 'brightness'",
+        ),
+        ("signals", {"coordinates": "rotate"}, "signals has no coordinate 'rotate'"),
+        ("values", {}, "no transformation to propose"),
+    ],
+)
+def test_wrong_choices_are_told(kind, changes, words):
+    with pytest.raises(ag.InputError, match=words):
+        default_augmentation(ag.Recipe(**changes), kind)
+
+
+def test_every_coordinate_starts_at_the_same_spread_in_its_own_unit():
+    augmentation = default_augmentation(
+        ag.Recipe(start=0.2, transforms=("affine", "flip", "color")), "images"
+    )
+    assert list(augmentation.bounds().values()) == pytest.approx([0.2] * 8)
+    clouds = 10 * torch.randn(50, 20, 3)
+    bounds = default_augmentation(
+        ag.Recipe(start=0.2, coordinates="rotate_z,translate_x"), "points", clouds
+    ).bounds()
+    assert bounds["rotate_z"] == pytest.approx(0.2)
+    assert bounds["translate_x"] == pytest.approx(
+        0.2 * clouds.std().item()
+    )  # in the data's own unit
+
+
+def test_padded_clouds_are_moved_where_they_are_points():
+    x = {"positions": torch.randn(2, 4, 3), "mask": torch.tensor([[True] * 3 + [False]] * 2)}
+    x["positions"][:, 3] = 0
+    moved = default_augmentation(ag.Recipe(start=0.5), "points", x)(x)
+    assert torch.equal(moved["positions"][:, 3], torch.zeros(2, 3))
+    assert not torch.equal(moved["positions"][:, :3], x["positions"][:, :3])
+
+
+def test_no_augmentation_does_nothing_and_learns_nothing():
+    model = ag.InvariantModel(nn.Flatten(), no_augmentation())
+    x = torch.rand(3, 1, 2, 2)
+    assert torch.equal(model(x), x.flatten(1)) and model.augmentation.bounds() == {}
+    assert ag.param_groups(model) == []
+
+
+def test_masks_follow_space_but_not_color():
+    augmentation = default_augmentation(ag.Recipe(transforms=("affine", "color")), "masks")
+    action = output_action(augmentation.transform)
+    y, t = torch.rand(1, 2, 6, 6), torch.zeros(1, 6)
+    t[0, 4:] = 0.5
+    assert torch.allclose(action(y, t), y, atol=1e-6) and torch.allclose(
+        action.inverse(y, t), y, atol=1e-6
+    )
+    t[0, 2] = math.pi / 2
+    assert torch.allclose(action(y, t), y.rot90(-1, (-2, -1)), atol=1e-5)
+
+
+def test_a_loss_over_nothing_is_zero():
+    prediction = torch.zeros(1, 2, 3, 3, requires_grad=True)
+    loss = masked_nll(prediction.log_softmax(1), torch.full((1, 3, 3), 255))
+    loss.backward()
+    assert loss.item() == 0 and prediction.grad.abs().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "x", "shape"),
+    [
+        ("images", torch.zeros(2, 3, 8, 8), (2, 5)),
+        ("masks", torch.zeros(2, 3, 9, 7), (2, 5, 9, 7)),
+        ("signals", torch.zeros(2, 2, 50), (2, 5)),
+        ("points", torch.zeros(2, 9, 3), (2, 5)),
+    ],
+)
+def test_a_small_network_suits_each_kind(kind, x, shape):
+    assert default_net("auto", kind, x, 5, 4).eval()(x).shape == shape
+
+
+def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothing():
+    x = {
+        "positions": torch.randn(2, 4, 3),
+        "mask": torch.tensor([[True] * 4, [True, False, False, False]]),
+        "charges": torch.tensor([[6, 1, 118, 0], [8, 0, 0, 0]]),
+    }
+    net = default_net("auto", "points", x, 5, 2)
+    for _ in range(20):
+        net(x)  # batch norm finds its statistics
+    net.eval()
+    assert net(x).shape == (2, 5)
+    for key, moved in (("positions", x["positions"] + 1), ("charges", x["charges"].flip(0))):
+        assert not torch.allclose(net(x), net({**x, key: moved}), atol=1e-4)
+
+
+def test_the_unit_of_padded_clouds_is_that_of_their_points():
+    x = {"positions": torch.randn(50, 8, 3), "mask": torch.arange(8).expand(50, 8) < 2}
+    x["positions"] *= x["mask"][..., None]
+    bounds = default_augmentation(
+        ag.Recipe(start=0.2, coordinates="translate_x"), "points", x
+    ).bounds()
+    assert bounds["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
+
+
+def make_linear(channels, outputs):
+    return nn.Sequential(nn.Flatten(), nn.LazyLinear(outputs))
+
+
+def test_networks_by_name():
+    x = torch.zeros(2, 3, 8, 8)
+    assert default_net("tests.learning.test_defaults:make_linear", "images", x, 5, 4)(x).shape == (
+        2,
+        5,
+    )
+    for name, words in [
+        ("tests.learning.test_defaults:nothing", "cannot be made"),
+        ("no.such.module:net", "cannot be made"),
+        ("builtins:max", "returned a int, but must return a torch module"),
+        ("resnet_none", "no network 'resnet_none'"),
+    ]:
+        with pytest.raises(ag.InputError, match=words):
+            default_net(name, "images", x, 5, 4)
+    with pytest.raises(ag.InputError, match="takes images"):
+        default_net("layer13", "signals", torch.zeros(2, 1, 50), 5, 4)
+    assert default_net("fc_densenet_small", "masks", x, 5, 4)(x).shape == (2, 5, 8, 8)
+    with pytest.raises(
+        ag.InputError, match="'fc_densenet_small' labels pixels, but the targets are no masks"
+    ):
+        default_net("fc_densenet_small", "images", x, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("steps", "epochs"), [(1, FEWEST_STEPS), (4, 300), (16, 75), (100, 40), (469, 13), (10_000, 5)]
+)
+def test_small_data_get_more_passes_and_large_ones_fewer(steps, epochs):
+    assert ag.Recipe().passes(steps) == epochs
+    assert ag.Recipe(epochs=7).passes(steps) == 7
+    assert ag.Recipe().passes(steps) * steps >= min(FEWEST_STEPS, MOST_STEPS)

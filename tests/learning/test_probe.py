@@ -1,0 +1,286 @@
+"""Probes on networks that are known by formula: where the answer is, the bounds must go, whatever they start from."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import augerino as ag
+from augerino.learning.probe import SETTLED, Probe, sharing
+
+STEPS = 300
+
+
+class Shift(ag.Transform):
+    """Moves numbers (B, 2): the first by t_0, the second by t_1."""
+
+    names = ("first", "second")
+    limits = (4.0, 4.0)
+
+    def forward(self, x, t):
+        return x + t
+
+
+class Sharp(nn.Module):
+    """Says whether the first number is positive, with hardly a doubt; knows nothing of the second."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(50.0))
+
+    def forward(self, x):
+        return torch.stack([-self.scale * x[:, 0], self.scale * x[:, 0]], dim=1)
+
+
+def numbers(n=1000):
+    """The first number lies in ±[0.5, 1.5] and its sign is the label: moving it by up to 0.5 keeps every label right."""
+    g = torch.Generator().manual_seed(0)
+    side = torch.randint(2, (n,), generator=g)
+    x = torch.stack(
+        [(2 * side - 1) * (0.5 + torch.rand(n, generator=g)), torch.randn(n, generator=g)], dim=1
+    )
+    return x, side
+
+
+def probed(net, bounds, **options):
+    augmentation = ag.Augmentation(Shift(), ag.Uniform(bounds))
+    model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
+    probe = Probe(model, *numbers(), steps=STEPS, **options)
+    torch.manual_seed(0)
+    for _ in range(STEPS):
+        probe.step()
+    return augmentation.bounds(), probe
+
+
+@pytest.mark.parametrize("start", [0.05, 0.5, 3.0])
+def test_a_bound_goes_to_where_labels_would_change_and_a_free_one_to_its_limit(start):
+    bounds, probe = probed(Sharp(), [start, start])
+    assert 0.45 < bounds["first"] < 0.7
+    assert bounds["second"] == pytest.approx(4.0, rel=0.01)
+    assert probe.unfinished == ()
+
+
+class Fitted(nn.Module):
+    """The best network for numbers that are trained on up to the bound there is now: where both labels occur it is in doubt."""
+
+    def __init__(self):
+        super().__init__()
+        self.idle = nn.Parameter(torch.zeros(1))
+        self.augmentation = [ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3]))]
+
+    def forward(self, x):
+        w = self.augmentation[0].distribution.bound[0].detach()
+        reach = torch.stack([x[:, 0] - w, x[:, 0] + w])
+        share = [
+            (reach[1].clamp_max(high) - reach[0].clamp_min(low)).clamp_min(1e-6)
+            for low, high in ((-1.5, -0.5), (0.5, 1.5))
+        ]
+        return torch.stack(share, dim=1).log() + self.idle
+
+
+def test_the_end_is_read_from_where_the_loss_begins_to_rise():
+    """What the questions settle at depends on the tolerance, where labels change does not."""
+    found = {}
+    for tolerance in (0.01, 0.03, 0.1):
+        net = Fitted()
+        model = ag.InvariantModel(net, net.augmentation[0], average=ag.mean_log_prob)
+        torch.manual_seed(0)
+        probe = Probe(model, *numbers(4000), steps=STEPS, tolerance=tolerance)
+        for _ in range(STEPS):
+            probe.step()
+        found[tolerance] = net.augmentation[0].bounds()["first"]
+    assert list(found.values()) == pytest.approx([0.5] * 3, rel=0.08), found
+
+
+def test_a_larger_tolerance_gives_wider_bounds():
+    narrow, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.01)
+    wide, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.2)
+    assert narrow["first"] < wide["first"]
+
+
+class Harder(nn.Module):
+    """Says whether the first number is positive, the less sure the farther the next ones are from zero. The last is free."""
+
+    def __init__(self, sure):
+        super().__init__()
+        self.sure = nn.Parameter(torch.tensor(sure))
+
+    def forward(self, x):
+        logit = self.sure * x[:, 0] / (1 + x[:, 1:-1].square().sum(dim=1))
+        return torch.stack([-logit, logit], dim=1)
+
+
+def harder(count, sure=0.5):
+    """The bounds of so many coordinates that make a task harder by degrees, all alike, and of one that does not."""
+
+    class Others(ag.Transform):
+        names = (*(f"harder {i}" for i in range(count)), "free")
+        limits = (4.0,) * (count + 1)
+
+        def forward(self, x, t):
+            return torch.cat([x[:, :1], x[:, 1:] + t], dim=1)
+
+    side = torch.arange(1000) % 2
+    x = torch.cat([2.0 * side[:, None] - 1, torch.zeros(1000, count + 1)], dim=1)
+    augmentation = ag.Augmentation(Others(), ag.Uniform([0.3] * (count + 1)))
+    model = ag.InvariantModel(Harder(sure), augmentation, average=ag.mean_log_prob)
+    torch.manual_seed(0)
+    probe = Probe(model, x, side, steps=STEPS)
+    for _ in range(STEPS):
+        probe.step()
+    return augmentation.bounds()
+
+
+def test_coordinates_that_cost_something_share_the_tolerance_and_a_free_one_takes_none():
+    alone, four = harder(1), harder(4)
+    each = [value for name, value in four.items() if name != "free"]
+    assert max(each) < 0.85 * alone["harder 0"]
+    assert min(each) > 0.8 * max(each)
+    assert alone["free"] == four["free"] == pytest.approx(4.0, rel=0.01)
+
+
+def test_a_network_that_has_mastered_its_task_gives_each_the_whole_tolerance():
+    assert (
+        harder(4, sure=3.0)["harder 0"] > 0.87 * harder(1, sure=3.0)["harder 0"]
+    )  # the others cost a little too
+
+
+@pytest.mark.parametrize(
+    ("costs", "among"),
+    [
+        ([1.0] * 4, 4.0),
+        ([0.25] * 4, 4.0),
+        ([1.0, 0.0, -3.0], 1.0),
+        ([0.1, 0.1], 1.0),
+        ([0.5, 5.0, 0.0], 2.0),
+        ([0.0], 1.0),
+    ],
+)
+def test_among_how_many_the_tolerance_is_divided(costs, among):
+    assert sharing(torch.tensor(costs)) == pytest.approx(among)
+
+
+def test_bounds_shrink_together_while_the_network_knows_nothing():
+    ignorant = Sharp()
+    ignorant.scale.data.zero_()
+    bounds, probe = probed(ignorant, [0.3, 0.6])
+    assert probe.unfinished == ("first", "second")  # nothing was found out
+    assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
+
+
+def test_labels_that_are_all_the_same_teach_nothing():
+    augmentation = ag.Augmentation(Shift(), ag.Uniform([0.5, 0.5]))
+    model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
+    probe = Probe(model, numbers()[0], torch.zeros(1000, dtype=torch.long), steps=STEPS)
+    for _ in range(STEPS):
+        probe.step()
+    assert all(bound < 0.1 for bound in augmentation.bounds().values())
+
+
+def test_a_bound_that_had_no_time_to_reach_its_limit_is_called_unfinished():
+    _, probe = probed(Sharp(), [0.3, 1e-3])
+    assert probe.unfinished == ("second",)
+
+
+def test_a_training_too_short_for_questions_leaves_all_unfinished():
+    model = ag.InvariantModel(
+        Sharp(), ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3])), average=ag.mean_log_prob
+    )
+    probe = Probe(model, *numbers(), steps=2)
+    probe.step(), probe.step()
+    assert probe.unfinished == ("first", "second")
+
+
+def test_bounds_stay_once_settled():
+    bounds, probe = probed(Sharp(), [0.3, 0.3])
+    assert probe.settled
+    before = probe.model.augmentation.bounds()
+    for _ in range(STEPS):
+        probe.step()
+    assert probe.model.augmentation.bounds() == before == bounds
+
+
+@pytest.mark.parametrize(("matters", "wanted"), [(True, 0.0), (False, 0.5)])
+def test_a_flip_goes_to_zero_where_mirrored_means_something_else_and_to_a_half_where_it_does_not(
+    matters, wanted
+):
+    class Sides(nn.Module):
+        """Compares the left half of a picture with the right one: with their order, or without."""
+
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(50.0))
+
+        def forward(self, x):
+            left, right = x[..., :2].mean(dim=(1, 2, 3)), x[..., 2:].mean(dim=(1, 2, 3))
+            score = self.scale * (right - left if matters else (right - left).abs() - 0.5)
+            return torch.stack([-score, score], dim=1)
+
+    y = torch.arange(64) % 2
+    x = torch.zeros(64, 1, 4, 4)
+    x[y == 1, ..., 2:] = 1.0
+    x[y == 0, ..., :2] = 1.0 if matters else 0.0
+    augmentation = ag.Augmentation(ag.Flip("flip_horizontal"), ag.Bernoulli([0.15]))
+    probe = Probe(
+        ag.InvariantModel(Sides(), augmentation, average=ag.mean_log_prob), x, y, steps=STEPS
+    )
+    for _ in range(STEPS):
+        probe.step()
+    assert augmentation.distribution.probability.item() == pytest.approx(wanted, abs=0.01)
+
+
+def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
+    def run(stop):
+        augmentation = ag.Augmentation(Shift(), ag.Uniform([0.1, 0.1]))
+        model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
+        probe = Probe(model, *numbers(), steps=STEPS)
+        torch.manual_seed(0)
+        for step in range(STEPS):
+            if step == stop:
+                state, probe = probe.state_dict(), Probe(model, *numbers(), steps=STEPS)
+                probe.load_state_dict(state)
+            probe.step()
+        return augmentation.bounds()
+
+    assert run(int(STEPS * (SETTLED - 0.05))) == run(None)
+
+
+def test_a_regression_is_judged_in_units_of_its_targets_variance():
+    x = torch.linspace(-1, 1, 400)[:, None].repeat(1, 2)
+    found = []
+    for unit in (1.0, 1000.0):
+
+        class First(nn.Module):
+            def __init__(self, unit=unit):
+                super().__init__()
+                self.unit = nn.Parameter(torch.tensor(unit))
+
+            def forward(self, x):
+                return self.unit * x[:, :1]
+
+        augmentation = ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3]))
+        probe = Probe(ag.InvariantModel(First(), augmentation), x, unit * x[:, :1], steps=STEPS)
+        torch.manual_seed(0)
+        for _ in range(STEPS):
+            probe.step()
+        found.append(augmentation.bounds())
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+    assert found[0]["first"] < 0.35  # the target itself
+    assert found[0]["second"] == pytest.approx(4.0, rel=0.01)
+
+
+def test_a_distribution_without_bounds_is_refused():
+    model = ag.InvariantModel(
+        Sharp(), ag.Augmentation(Shift(), ag.Gaussian([0.0, 0.0], [0.1, 0.1]))
+    )
+    with pytest.raises(
+        ag.InputError, match="Probing moves the bounds of Uniform and Bernoulli, but got a Gaussian"
+    ):
+        Probe(model, *numbers(), steps=STEPS)
+
+
+@pytest.mark.parametrize("tolerance", [0, 1, -1, math.nan])
+def test_a_tolerance_is_a_share(tolerance):
+    with pytest.raises(ag.InputError, match="tolerance is a share"):
+        probed(Sharp(), [0.1, 0.1], tolerance=tolerance)

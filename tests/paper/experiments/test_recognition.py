@@ -1,0 +1,249 @@
+"""The experiments that recognise photographs: what their rows learn and see, what copies mean, and the known answer."""
+
+import dataclasses
+import sys
+
+import pytest
+import torch
+
+import augerino as ag
+from augerino.app import catalogue
+from augerino.data.synthetic.shades import shades
+from augerino.nets.normalized import Normalized
+from augerino.nets.small import SmallCNN
+from augerino.nets.standard import Standard
+from augerino.paper.datasets.labelled import Labelled
+from augerino.paper.experiments import cifar10, stl10
+from augerino.paper.experiments.policies import PublishedPolicy
+from augerino.paper.experiments.recognition import (
+    RecognitionSettings,
+    bounds_text,
+    make_net,
+    measure,
+    skipped,
+    train_row,
+)
+from augerino.paper.experiments.recognition_figures import set_bounds
+from augerino.paper.experiments.settings import Row
+from augerino.runtime.trials import trial_name
+from tests.conftest import need
+
+
+def test_the_papers_settings_are_the_papers():
+    for name in ("cifar10", "stl10"):
+        paper = catalogue.find(name).presets["paper"]
+        assert (paper.net, paper.width, paper.epochs, paper.lr, paper.batch_size) == (
+            "layer13",
+            128,
+            200,
+            0.01,
+            128,
+        )
+        assert max(paper.weights) / min(paper.weights) >= 1000 and paper.seeds >= 3
+    assert catalogue.find("cifar10").presets["paper"].sizes == (50_000,)
+    assert catalogue.find("cifar10").presets["cpu"].sizes == (1_000, 5_000, 10_000)
+
+
+class TestRows:
+    def test_each_size_has_every_kind_and_one_size_all_settings(self):
+        settings = cifar10.Cifar10(
+            sizes=(100, 200), sweep=200, weight=0.01, weights=(0.001, 0.01, 1.0), tolerances=(0.1,)
+        )
+        rows = cifar10.rows(settings)
+        assert len({trial_name(row.name, 0) for row in rows}) == len(rows)
+        for size, weights, tolerances in (
+            ("100", [0.01], [0.03]),
+            ("200", [0.001, 0.01, 1.0], [0.03, 0.1]),
+        ):
+            chosen = [row for row in rows if row.data == size]
+            assert {row.kind for row in chosen} == {"none", "fixed", "policy", "learned"}
+            assert [
+                row.weight for row in chosen if row.kind == "learned" and row.method == "gradient"
+            ] == weights
+            assert [
+                row.tolerance for row in chosen if row.method == "probe" and not row.refit
+            ] == tolerances
+            assert [row.tolerance for row in chosen if row.refit] == [0.03]
+
+    def test_only_learned_rows_learn_from_their_start(self):
+        for row in cifar10.rows(cifar10.Cifar10()):
+            augmentation = cifar10.make_augmentation(row)
+            assert (augmentation is not None) == (row.kind == "learned")
+            if row.method == "probe":
+                assert augmentation.bounds() == pytest.approx(
+                    dict.fromkeys(augmentation.names, 0.3)
+                )
+            elif augmentation is not None:  # softplus(0) / 2, a tenth of it for translations
+                assert augmentation.bounds()["shear"] == pytest.approx(0.3466, abs=1e-4)
+                assert augmentation.bounds()["translate_x"] == pytest.approx(0.0347, abs=1e-4)
+        starts = {
+            row.method: stl10.make_augmentation(row).bounds()
+            for row in stl10.rows(stl10.Stl10())
+            if row.kind == "learned"
+        }
+        assert starts["probe"] == pytest.approx({"contrast": 0.3, "brightness": 0.3})
+
+    def test_a_refit_trains_the_network_from_its_start_on_what_was_learned(self):
+        settings = cifar10.Cifar10(epochs=1, batch_size=32, net="small", width=4)
+        row = Row("x", "learned", start=0.3, method="probe", tolerance=0.03, refit=True)
+        x, y = torch.randint(255, (96, 3, 12, 12), dtype=torch.uint8), torch.arange(96) % 10
+        found = {}
+        for one in (row, dataclasses.replace(row, refit=False)):
+            torch.manual_seed(0)
+            net = make_net(settings, (0.5,) * 3, (0.2,) * 3)
+            found[one.refit] = train_row(
+                settings, one, 0, x, y, net, cifar10.make_augmentation(one)
+            )
+        assert (
+            found[True].bounds == found[False].bounds
+            and found[True].history.epochs[0].loss == found[False].history.epochs[0].loss
+        )
+        assert found[True].augmentation.distribution.rates.tolist() == [21 / 256] * 6 + [1.0]
+        one, other = (next(learned.model.net.parameters()) for learned in found.values())
+        assert not torch.equal(one, other)
+
+    def test_the_larger_subset_holds_the_smaller(self):
+        x, y = torch.arange(40, dtype=torch.uint8).reshape(40, 1, 1, 1), torch.arange(40) % 10
+        whole = Labelled(x, y, x[:5], y[:5])
+        assert torch.equal(
+            whole.subset(30, None, 3).x_train[:10], whole.subset(10, None, 3).x_train
+        )
+
+
+class TestSettings:
+    def test_steps_end_a_training_early_and_never_lengthen_it(self):
+        settings = RecognitionSettings(epochs=50, batch_size=100, steps=200)
+        assert [settings.passes(n) for n in (100, 1_000, 10_000, 10**6)] == [50, 20, 2, 1]
+        assert RecognitionSettings(epochs=50).passes(10**6) == 50
+
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            (RecognitionSettings(memory=0.9), "memory is 0.999 in this experiment"),
+            (RecognitionSettings(steps=0), "steps must be at least 1"),
+            (cifar10.Cifar10(sizes=()), "sizes must be numbers of training images"),
+            (stl10.Stl10(factor=0), "factor must be at least 1"),
+        ],
+    )
+    def test_what_cannot_be_is_refused(self, settings, message):
+        with pytest.raises(ag.InputError, match=message):
+            settings.check()
+
+
+class Sides(torch.nn.Module):
+    """Tells which half of an image is lighter, surely; it has a weight so that there is something to train."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.tensor(50.0))
+
+    def forward(self, x):
+        left, right = x[..., :4].mean(dim=(1, 2, 3)), x[..., 4:].mean(dim=(1, 2, 3))
+        return self.scale * torch.stack([left, right], dim=1)
+
+
+def test_copies_of_a_fixed_augmentation_are_drawn_in_evaluation_and_only_then():
+    """Mirroring swaps the answer, so the fixed row is right in half of its single copies, and always without any."""
+    x = torch.zeros(200, 3, 4, 8, dtype=torch.uint8)
+    x[..., :4] = 200
+    y = torch.zeros(200, dtype=torch.long)
+    net = torch.nn.Sequential(Standard(0, flip=True), Sides())
+    settings = RecognitionSettings(epochs=1, lr=1e-6)
+    both = torch.cat([x, x.flip(-1)]), torch.cat([y, y + 1])
+    for row, expected in ((Row("fixed", "fixed"), (0.3, 0.7)), (Row("none", "none"), (1.0, 1.0))):
+        learned = train_row(settings, row, 0, *both, net, None)
+        found = measure(learned, row, Labelled(*both, x, y), 0)["accuracy"]
+        assert found["bare"] == 1.0 and expected[0] <= found["1"] <= expected[1]
+        assert not net[0].always
+
+
+def test_the_network_normalises_behind_what_stands_in_front():
+    net = make_net(RecognitionSettings(net="small", width=4), [0.5] * 3, [0.25] * 3, Standard(1))
+    assert [type(layer) for layer in net] == [Standard, Normalized] and net(
+        torch.rand(2, 3, 16, 16)
+    ).shape == (2, 10)
+
+
+def test_a_row_without_its_library_is_skipped_with_the_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchvision.transforms", None)
+    settings = cifar10.Cifar10()
+    rows = [row for row in cifar10.rows(settings) if row.kind == "policy"]
+    monkeypatch.setattr(cifar10, "rows", lambda _: rows)
+    trials = [{"row": row.name, **cifar10.trial(settings, row, 0, None)} for row in rows]
+    assert all("torchvision" in skipped(trials, row) for row in rows)
+    assert all(
+        line.measured.startswith("not run: This needs torchvision")
+        for line in cifar10.table(settings, trials)
+    )
+
+
+def test_bounds_read_well():
+    trials = [{"bounds": {"rotate": 0.2, "flip_horizontal": 1.0}, "unfinished": []}]
+    assert bounds_text(trials) == "rotate 0.200, flip_horizontal in 50 %"
+    trials.append({"bounds": {"rotate": 0.4, "flip_horizontal": 0.8}, "unfinished": ["rotate"]})
+    assert (
+        bounds_text(trials)
+        == "rotate 0.300 ± 0.141, flip_horizontal in 45 ± 7 % (still moving at the end: rotate)"
+    )
+
+
+def test_bounds_of_a_trial_come_back():
+    augmentation = cifar10.make_augmentation(Row("x", "learned", method="probe"))
+    wanted = {name: 0.05 * (i + 1) for i, name in enumerate(augmentation.names)}
+    set_bounds(augmentation, wanted)
+    assert augmentation.bounds() == pytest.approx(wanted, abs=1e-5)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wide(seed):
+    """The known answer: any contrast, no brightness. From the same start, one stays wide and the other all but vanishes."""
+    data = shades(400, seed=seed, side=12)
+    torch.manual_seed(seed)
+    net = Normalized(SmallCNN(3, 2, 8), [0.5] * 3, [0.25] * 3)
+    augmentation = stl10.make_augmentation(Row("known", "learned", start=0.3, data=stl10.KNOWN))
+    assert augmentation.names == ("brightness", "contrast")
+    assert stl10.make_augmentation(Row("photographs", "learned", start=0.3)).names == (
+        "contrast",
+        "brightness",
+    )
+    learned = ag.learn(
+        net, (data.x, data.y), augmentation=augmentation, epochs=16, batch_size=32, seed=seed
+    )
+    assert (
+        learned.asked and learned.bounds["brightness"] < 0.05 and learned.bounds["contrast"] > 0.2
+    )
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("name", ["AutoAugment", "TrivialAugment"])
+class TestPublishedPolicies:
+    def make(self, name):
+        need("torchvision")
+        return PublishedPolicy(name)
+
+    def test_images_stay_images_and_change_each_on_its_own(self, name):
+        policy, x = self.make(name), torch.rand(1, 3, 32, 32).repeat(40, 1, 1, 1)
+        found = policy(x)
+        assert (
+            found.shape == x.shape
+            and found.dtype == x.dtype
+            and found.min() >= 0
+            and found.max() <= 1
+        )
+        assert len({image.numpy().tobytes() for image in found}) > 10
+
+    def test_it_acts_in_training_only_and_repeats_with_a_seed(self, name):
+        policy, x = self.make(name), torch.rand(8, 3, 32, 32)
+        torch.manual_seed(1)
+        first = policy(x)
+        torch.manual_seed(1)
+        assert torch.equal(policy(x), first)
+        assert policy.eval()(x) is x
+
+
+def test_a_policy_that_is_not_there_is_named():
+    with pytest.raises(
+        ag.InputError,
+        match=r"There is no policy 'RandAugment'\. There are: AutoAugment, TrivialAugment",
+    ):
+        PublishedPolicy("RandAugment")

@@ -1,0 +1,73 @@
+"""Freed memory is kept where a program of ours says so, and nobody else has said otherwise."""
+
+import ctypes
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from augerino.app.cli import main
+from augerino.runtime import allocator
+
+GLIBC = platform.libc_ver()[0] == "glibc"
+
+# Takes and frees the same large piece, as a training step does, and counts the pages that had to be cleared for it.
+FAULTS = """
+import ctypes, resource, sys
+from augerino.runtime.allocator import keep_memory
+if sys.argv[1] == "keep":
+    assert keep_memory()
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+for turn in range(5):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    piece = libc.malloc(48 * 2**20)
+    ctypes.memset(piece, 1, 48 * 2**20)
+    libc.free(piece)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def without(*names: str) -> dict[str, str]:
+    return {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("MALLOC_") and key not in names
+    }
+
+
+@pytest.mark.skipif(not GLIBC, reason="needs glibc")
+def test_a_large_piece_that_was_freed_is_not_cleared_again():
+    faults = {}
+    for how in ("keep", "plain"):
+        words = [sys.executable, "-c", FAULTS, how]
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=True, env=without("GLIBC_TUNABLES")
+        )
+        faults[how] = int(done.stdout)
+    assert faults["keep"] < 10 < faults["plain"]
+
+
+@pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES"])
+def test_what_the_environment_says_of_malloc_holds(monkeypatch, name):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("told malloc all the same"))
+    monkeypatch.setenv(name, "1")
+    assert not allocator.keep_memory()
+
+
+@pytest.mark.parametrize("error", [OSError, TypeError, AttributeError])
+def test_another_c_library_is_left_alone(monkeypatch, error):
+    def missing(name):
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    monkeypatch.setattr(os, "environ", {})
+    assert not allocator.keep_memory()
+
+
+def test_the_command_says_so(monkeypatch):
+    said = []
+    monkeypatch.setattr("augerino.app.cli.keep_memory", lambda: said.append(True))
+    assert main(["list"]) == 0 and said
