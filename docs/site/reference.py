@@ -76,6 +76,16 @@ def group_of(definition: griffe.Object) -> str:
     )
 
 
+def visible(found: Found) -> Found:
+    """What a name stands for where `from .orbit import orbit` hides the module of the same name."""
+    definition = final(found)
+    if not (definition.is_module and definition.parent):
+        return found
+    inner = f"{definition.path}.{definition.name}"
+    is_hidden = definition.parent.imports.get(definition.name) == inner
+    return definition.members[definition.name] if is_hidden else found
+
+
 def members(module: griffe.Module) -> Iterator[tuple[str, Found]]:
     """Public members: `__all__`, or what a module defines, or what a package imports from within.
 
@@ -90,10 +100,7 @@ def members(module: griffe.Module) -> Iterator[tuple[str, Found]]:
         listed = [name for name in names if sources.get(name, "").startswith(f"{module.path}.")]
         listed += [name for name in own if not module.members[name].is_module]
     for name in listed or sorted(own):
-        member = module.members[name]
-        # `from .orbit import orbit` hides the module of the same name.
-        hidden = member.is_module and module.imports.get(name) == f"{member.path}.{name}"
-        yield name, member.members[name] if hidden else member
+        yield name, visible(module.members[name])
 
 
 def entries(name: str, found: Found, level: int, seen: set[str]) -> Iterator[str]:
