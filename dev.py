@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ENVIRONMENT, EXTRAS = HERE / ".venv", HERE / ".venv-extras"
+ENVIRONMENT = HERE / ".venv"
+EXTRAS = HERE / ".venv-extras"
+DOCS = HERE / ".venv-docs"
 BIN = "Scripts" if os.name == "nt" else "bin"
 
 
@@ -44,14 +47,14 @@ def make_environment(folder: Path, *what: str) -> Path:
     return python
 
 
-def set_up(folder: Path = ENVIRONMENT, what: str = ".[dev]") -> Path:
+def set_up(folder: Path = ENVIRONMENT, *what: str) -> Path:
     """An environment of our own, made or renewed where the requirements changed."""
     requirements = (HERE / "pyproject.toml").read_bytes() + (HERE / "constraints.txt").read_bytes()
     digest = hashlib.sha256(requirements).hexdigest()
     stamp, python = folder / "requirements.sha256", folder / BIN / "python"
     if not (python.exists() and stamp.exists() and stamp.read_text() == digest):
         print(f"Setting up {folder.name} (once) ...", flush=True)
-        make_environment(folder, "-e", what)
+        make_environment(folder, *(what or ("-e", ".[dev]")))
         stamp.write_text(digest)
     return python
 
@@ -87,7 +90,7 @@ def slow(*options: str) -> None:
 
 def extras(*options: str) -> None:
     """Run the tests that need other libraries (kornia, torchvision, lightning, ...), in an environment of their own."""
-    python = set_up(EXTRAS, ".[dev,all]")
+    python = set_up(EXTRAS, "-e", ".[dev,all]")
     run(
         python,
         "-m",
@@ -132,14 +135,25 @@ def wheel() -> None:
             sys.exit("The installed command left no result.json.")
 
 
+def docs(*options: str) -> None:
+    """Build the documentation in build/site and fail on broken links (--serve for a preview)."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    # Neither augerino nor torch: the reference is read from the source.
+    python = set_up(DOCS, *project["optional-dependencies"]["docs"])
+    serve = "--serve" in options
+    rest = [option for option in options if option != "--serve"]
+    run(python, "-m", "mkdocs", "serve" if serve else "build", *rest, NO_MKDOCS_2_WARNING="1")
+
+
 def clean() -> None:
     """Remove the environments."""
-    for folder in (ENVIRONMENT, EXTRAS):
+    for folder in (ENVIRONMENT, EXTRAS, DOCS):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 COMMANDS = {
-    command.__name__: command for command in (demo, test, slow, extras, coverage, wheel, clean)
+    command.__name__: command
+    for command in (demo, test, slow, extras, coverage, wheel, docs, clean)
 }
 
 

@@ -16,7 +16,7 @@ PAGE = ROOT / "docs" / "results.md"
 
 INTRODUCTION = """# Results
 
-Made by `python -m benchmarks.results_page` from the files in [results/](results). Every section names the command that
+Made by `python -m benchmarks.results_page` from the files in `docs/results/`. Every section names the command that
 made it; runs on other machines differ in the last digits. Unless said otherwise: 2 cores of an x86 machine without bf16,
 float32, torch 2.13, Python 3.11.
 """

@@ -243,9 +243,10 @@ class EquivariantModel(InvariantModel):
     identity element. In training it predicts what scores of 0 say, all classes alike (0 for a regression), and sends no
     gradient anywhere: there is no evidence to learn from, and the network need not run a second time.
 
+    The other arguments are those of `InvariantModel`.
+
     Args:
         action: how g acts on outputs; the augmentation's own transform by default (see `transforms.actions` for others).
-        (the rest as in `InvariantModel`)
 
     Example:
         >>> from augerino import Affine2d, Uniform

@@ -40,7 +40,8 @@ class Images:
         images: (K, C, S, S) in [0, 1], black outside a disc of `radius` (of half the frame) if they are to be turned.
         labels: (K,), the class of each.
         radius: within which everything lies, clutter and noise too.
-        low, high: which intensities black and white become; both brighter than 0 and darker than 1 where brightness moves.
+        low: the intensity that black becomes; above 0 where brightness moves.
+        high: the intensity that white becomes; below 1 where brightness moves.
         clutter: distracting blobs in each picture.
         noise: amplitude of a smooth random field over each picture.
     """

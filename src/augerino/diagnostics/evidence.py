@@ -102,7 +102,8 @@ def gather(
 
     Args:
         model: trained.
-        x, y: held-out inputs and targets; a few hundred are enough. Masks without a single pixel that counts are left out.
+        x: held-out inputs; a few hundred are enough.
+        y: their targets. Masks without a single pixel that counts are left out.
         steps: at how many extents each continuous coordinate is looked at.
         draws: how often each item is drawn.
         chunk: items at once.

@@ -149,8 +149,10 @@ def learn(
         recipe: the settings; `Recipe()` by default.
         outputs: of a network that is built here; by default the classes are counted, or the values of a target.
         regularizer: R of the gradient's way; `NegativeL2()` by default.
-        checkpoint, resume: as in `iter_epochs`.
-        on_epoch, on_step: called with each record, and with epoch, step and loss.
+        checkpoint: as in `iter_epochs`.
+        resume: as in `iter_epochs`.
+        on_epoch: called with the record of each epoch.
+        on_step: called with epoch, step and loss.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
 
     Example:

@@ -66,7 +66,8 @@ class Probe:
 
     Args:
         model: whose augmentation is moved: `Uniform` boxes and `Bernoulli` flips.
-        x, y: items that the weights are not trained on, a few hundred or more.
+        x: inputs that the weights are not trained on, a few hundred or more.
+        y: their targets.
         steps: of the whole training.
         tolerance: the rise of the loss that ends an extent, as a share of what the network knows: of how much better it is
             than the best guess that does not look at the input (`diagnostics.yardstick`).

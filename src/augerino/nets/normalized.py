@@ -13,7 +13,8 @@ class Normalized(nn.Module):
 
     Args:
         net: sees \((x - m) / s\).
-        mean, std: m and s, one number a channel.
+        mean: m, one number per channel.
+        std: s, one number per channel.
 
     Example:
         >>> Normalized(nn.Identity(), [0.5], [0.25])(torch.ones(1, 1, 1, 1)).item()
