@@ -25,8 +25,8 @@ FIGURES = {"ranges.png", "distributions.png", "bounds.png", "gallery.png", "orbi
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 128)
-    monkeypatch.setattr("augerino.app.data.TEST_ITEMS", 40)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 128)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TEST", 40)
     monkeypatch.setattr("augerino.app.outcome.EVIDENCE_ITEMS", 20)
 
 
@@ -248,7 +248,7 @@ class TestLearn:
 
 class TestResume:
     def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
-        monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
+        monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
         options = ["--epochs", "4", "--coordinates", "rotate"]
         assert main(["learn", *options, "--out", "whole"]) == 0
         learn = learn_command.learn
@@ -306,7 +306,7 @@ class TestWrongInput:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["mnist"], "There is no data at 'mnist'"),
+            (["mnist"], "There is no file or folder 'mnist'"),
             (["--size", "8"], "--size is for data of your own"),
             (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
             (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
@@ -492,7 +492,7 @@ class TestWrongInput:
             learn_command.LearnOptions(epochs=1, coordinates=("rotate",))
         )
         Path("run").mkdir()
-        given = learn_command.open_given(settings, recipe.seed)
+        given = learn_command.open_data(settings, recipe.seed)
         config = {
             "recipe": vars(recipe),
             "settings": {**settings, "net": "mine:net"},

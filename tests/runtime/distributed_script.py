@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.data.arrays import Batches, CheckedBatches
 from augerino.data.readers import streams
 from augerino.data.readers.streams import StreamLoader
@@ -159,7 +159,7 @@ def passes():
 def sharded(folder):
     """The items of a pass over shards that are read from disk, and what is learned from them."""
     streams.MEMORY = 0
-    pictures = open_source(folder).train
+    pictures = open_dataset(folder).train
     train = streams.ImageStream(
         pictures.pictures, pictures.form, torch.arange(len(pictures.pictures)), np.arange(80)
     )

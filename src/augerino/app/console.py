@@ -11,8 +11,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from augerino.app.given import Given
 from augerino.augmentation import Augmentation
+from augerino.data import Dataset
 from augerino.diagnostics import Change, Score, Verdict
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
@@ -105,16 +105,16 @@ def reading(name: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def print_data(given: Given, recipe: Recipe, folder: Path) -> None:
+def print_data(dataset: Dataset, recipe: Recipe, folder: Path) -> None:
     """What was found at the path, what is going to be done, and where it goes."""
-    classes = f", {len(given.class_names)} classes" if given.class_names else ""
-    shape = "×".join(map(str, given.shape))
+    classes = f", {len(dataset.class_names)} classes" if dataset.class_names else ""
+    shape = "×".join(map(str, dataset.shape))
     console.print(
-        f"{given.kind} {shape}, {given.task}{classes}: {given.train_items} to learn from, {given.test_items} held out; "
+        f"{dataset.kind} {shape}, {dataset.task}{classes}: {dataset.n_train} to learn from, {dataset.n_test} held out; "
         f"seed {recipe.seed}, into {folder}",
         soft_wrap=True,
     )
-    for note in given.notes:
+    for note in dataset.notes:
         console.print(f"  {note}", soft_wrap=True)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from augerino.app import console as screen
-from augerino.app.data import open_given
-from augerino.app.given import Given
+from augerino.app.data import open_data
 from augerino.app.options import LearnOptions
 from augerino.app.outcome import Outcome, write_outcome
 from augerino.app.run_folder import RunFolder
 from augerino.augmentation import Augmentation
+from augerino.data import Dataset
 from augerino.errors import InputError, ProcessLost
 from augerino.learning.defaults import default_augmentation, no_augmentation
 from augerino.learning.learn import Learned, count_steps, draw_items, learn, rehearse
@@ -31,7 +31,7 @@ _OWN: dict[
     **dict.fromkeys(("data", "net"), (str,)),
     **dict.fromkeys(("size", "task", "kind", "target"), (str, type(None))),
     "ignore": (int, type(None)),
-    "test_share": (int, float),
+    "test_fraction": (int, float),
     "seeds": (int,),
     **dict.fromkeys(("skip_bad", "baseline", "refit", "tensorboard"), (bool,)),
 }
@@ -50,22 +50,22 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
             raise InputError(
                 "--take-over is for a run that is gone on with: add --resume RUN, or leave it out."
             )
-        given = open_given(settings, recipe.seed)
-        _check(recipe, settings, given)
+        dataset = open_data(settings, recipe.seed)
+        _check(recipe, settings, dataset)
         config = {
             "recipe": dataclasses.asdict(recipe),
             "settings": settings,
-            "fingerprint": given.fingerprint,
+            "fingerprint": dataset.fingerprint,
         }
         config["command"] = shlex.join(["augerino", *words])
-        folder = distributed.from_first(lambda: _create(options.out, given.name, config, writing))
-        fingerprint = distributed.from_first(lambda: given.fingerprint)
+        folder = distributed.from_first(lambda: _create(options.out, dataset.name, config, writing))
+        fingerprint = distributed.from_first(lambda: dataset.fingerprint)
     else:
         folder, recipe, settings, fingerprint = distributed.from_first(
             lambda: _take_up(options, words, writing)
         )
-        given = open_given(settings, recipe.seed)
-    if given.fingerprint != fingerprint:
+        dataset = open_data(settings, recipe.seed)
+    if dataset.fingerprint != fingerprint:
         if distributed.is_first():
             raise InputError(
                 f"The data {settings['data']} have changed since {folder.path} was begun: start a new run."
@@ -73,16 +73,16 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         raise InputError(
             f"Process {distributed.rank()} finds other data at {settings['data']} than the first one: copy them."
         )
-    if given.streamed and recipe.workers == 0:
+    if not dataset.in_memory and recipe.workers == 0:
         recipe = recipe.but(workers=max(1, min(_cores() // distributed.neighbours(), 4)))
-    screen.print_data(given, recipe, folder.path)
-    training = _Training(folder, recipe, settings, given)
+    screen.print_data(dataset, recipe, folder.path)
+    training = _Training(folder, recipe, settings, dataset)
     try:
         first = training.learn(recipe.seed)
         refit = training.learn_anew(first) if settings["refit"] else None
         baseline = training.learn_nothing() if settings["baseline"] else None
         others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
-        write_outcome(Outcome(folder, recipe, given, first, refit, baseline, others))
+        write_outcome(Outcome(folder, recipe, dataset, first, refit, baseline, others))
     except KeyboardInterrupt:
         screen.console.print(
             f"\nInterrupted. Go on with:  {_again(folder, settings)}", soft_wrap=True
@@ -139,18 +139,18 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
     return recipe, settings
 
 
-def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
+def _check(recipe: Recipe, settings: dict[str, Any], dataset: Dataset) -> None:
     """Tells a wrong name, device or network, or a missing package, before a folder is made."""
     if settings["tensorboard"]:
         tensorboard("unused")
-    x, _ = draw_items(given.train, _SAMPLE)
-    augmentation = default_augmentation(recipe, given.kind, x)
+    x, _ = draw_items(dataset.train, _SAMPLE)
+    augmentation = default_augmentation(recipe, dataset.kind, x)
     rehearse(
         settings["net"],
-        given.train,
+        dataset.train,
         augmentation=augmentation,
         recipe=recipe,
-        outputs=given.outputs,
+        outputs=dataset.n_outputs,
     )
 
 
@@ -222,7 +222,7 @@ class _Training:
     folder: RunFolder
     recipe: Recipe
     settings: dict[str, Any]
-    given: Given
+    dataset: Dataset
 
     def learn(self, seed: int) -> Learned:
         """The network behind the learned augmentation."""
@@ -261,17 +261,17 @@ class _Training:
         logged: bool = False,
     ) -> Learned:
         if augmentation is None:
-            x, _ = draw_items(self.given.train, _SAMPLE)
-            augmentation = default_augmentation(recipe, self.given.kind, x)
-        steps = count_steps(self.given.train, recipe)
+            x, _ = draw_items(self.dataset.train, _SAMPLE)
+            augmentation = default_augmentation(recipe, self.dataset.kind, x)
+        steps = count_steps(self.dataset.train, recipe)
         checkpoint = self.folder.path / f"{name}.safetensors"
         with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
             return learn(
                 self.settings["net"],
-                self.given.train,
+                self.dataset.train,
                 augmentation=augmentation,
                 recipe=recipe,
-                outputs=self.given.outputs,
+                outputs=self.dataset.n_outputs,
                 checkpoint=checkpoint,
                 resume=distributed.from_first(checkpoint.exists),
                 on_epoch=self._watch(display.on_epoch, logged=logged),

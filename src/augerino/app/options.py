@@ -55,8 +55,8 @@ class LearnOptions(Recipe):
     """the array or column to predict, where there are several"""
     ignore: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """the class number of masks at which nothing is to be learned; 255 by default"""
-    test_share: float = 0.2
-    """share of the data to hold back, where they have no test part"""
+    test_fraction: float = 0.2
+    """fraction of the samples to hold out, if the data have no test part"""
     skip_bad: tyro.conf.FlagCreatePairsOff[bool] = False
     """leave out images that cannot be read, and count them, instead of refusing them"""
     seeds: int = 1

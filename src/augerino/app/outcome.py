@@ -6,6 +6,7 @@ import math
 import platform
 import shlex
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -17,8 +18,8 @@ from torch.utils.data import Subset
 from augerino import tree
 from augerino.app import console as screen
 from augerino.app.figures import draw_all
-from augerino.app.given import Given
 from augerino.app.run_folder import RunFolder
+from augerino.data import Dataset
 from augerino.data.arrays import Batches, check
 from augerino.data.readers.streams import StreamLoader
 from augerino.diagnostics import (
@@ -56,7 +57,7 @@ class Outcome:
 
     folder: RunFolder
     recipe: Recipe
-    given: Given
+    dataset: Dataset
     learned: Learned
     refit: Learned | None
     baseline: Learned | None
@@ -73,7 +74,7 @@ def write_outcome(outcome: Outcome) -> None:
 
     Of several processes each judges its share of the held-out items, and the first one does the rest.
     """
-    folder, given, learned = outcome.folder, outcome.given, outcome.learned
+    folder, dataset, learned = outcome.folder, outcome.dataset, outcome.learned
     with torch.random.fork_rng():
         torch.manual_seed(outcome.recipe.seed)
         with screen.console.status("Asking held-out data ..."):
@@ -82,20 +83,20 @@ def write_outcome(outcome: Outcome) -> None:
             distributed.leave()  # together, while all are here: the rest takes as long as it takes
             if not first:
                 return
-            findings = learned.gather(given.test, EVIDENCE_ITEMS)
+            findings = learned.gather(dataset.test, EVIDENCE_ITEMS)
             orbits = _orbits(outcome)
-        examples, truths = _examples(given)
+        examples, truths = _examples(dataset)
         write_gallery(
             folder.path / "gallery",
             learned.model,
             examples,
             truths,
-            given.class_names,
-            given.task,
-            given.kind,
+            dataset.class_names,
+            dataset.task,
+            dataset.kind,
         )
     scores = [score(name, copies, found) for name, (copies, found) in judged.items()]
-    true = {name: value for name, value in given.true.items() if name in learned.bounds}
+    true = {name: value for name, value in dataset.true_extent.items() if name in learned.bounds}
     verdicts = learned.verdicts(true, findings)
     learned.model.cpu()
     _draw(outcome, orbits, examples, true)
@@ -111,11 +112,11 @@ def write_outcome(outcome: Outcome) -> None:
     )
     result = {
         "version": 2,
-        "kind": given.kind,
-        "task": given.task,
-        "class_names": list(given.class_names),
+        "kind": dataset.kind,
+        "task": dataset.task,
+        "class_names": list(dataset.class_names),
         "coordinates": [
-            _coordinate(learned, verdict, findings, given.true) for verdict in verdicts
+            _coordinate(learned, verdict, findings, dataset.true_extent) for verdict in verdicts
         ],
         "findings": {
             "items": findings.items,
@@ -123,15 +124,15 @@ def write_outcome(outcome: Outcome) -> None:
             "known": dataclasses.asdict(findings.known),
         },
         "models": [_score(entry) for entry in scores],
-        "per_class": _classes(given, judged),
+        "per_class": _classes(dataset, judged),
         "orbits": orbits,
         "data": {
-            "path": given.path,
-            "fingerprint": given.fingerprint,
-            "train_items": given.train_items,
-            "test_items": given.test_items,
-            "shape": list(given.shape),
-            "notes": list(given.notes),
+            "path": dataset.path,
+            "fingerprint": dataset.fingerprint,
+            "train_items": dataset.n_train,
+            "test_items": dataset.n_test,
+            "shape": list(dataset.shape),
+            "notes": list(dataset.notes),
         },
         "bounds": learned.bounds,
         "recipe": dataclasses.asdict(outcome.recipe),
@@ -172,7 +173,7 @@ def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
 
 def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
     """Judges every held-out item, together with the other processes where there are many items."""
-    if outcome.given.test_items < SHARED * distributed.world():
+    if outcome.dataset.n_test < SHARED * distributed.world():
         return judge_all(model, _test_batches(outcome))
     return Judged.join(
         distributed.gather(
@@ -183,7 +184,7 @@ def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
 
 def _test_batches(outcome: Outcome, part: int = 0, parts: int = 1) -> Any:
     """The held-out items, or one of several parts of them that lie together."""
-    test, items = outcome.given.test, outcome.given.test_items
+    test, items = outcome.dataset.test, outcome.dataset.n_test
     chosen = torch.arange(items * part // parts, items * (part + 1) // parts)
     if isinstance(test, tuple):
         x, y = test
@@ -196,16 +197,16 @@ def _test_batches(outcome: Outcome, part: int = 0, parts: int = 1) -> Any:
     return (check(*batch) for batch in loader)
 
 
-def _examples(given: Given) -> tuple[Any, Tensor]:
+def _examples(dataset: Dataset) -> tuple[Any, Tensor]:
     """A few held-out items, of as many classes as there are."""
-    x, y = draw_items(given.test, 200)
+    x, y = draw_items(dataset.test, 200)
     chosen = list(range(len(y)))
-    if given.task == "classification":
+    if dataset.task == "classification":
         rank = [
             int((y[:i] == y[i]).sum()) for i in chosen
         ]  # the first of every class, then the second, ...
         chosen.sort(key=lambda i: (rank[i], int(y[i])))
-    elif given.task == "segmentation":
+    elif dataset.task == "segmentation":
         something = has_valid_target(y).tolist()
         chosen.sort(key=lambda i: not something[i])
     items = torch.tensor(chosen[:EXAMPLES])
@@ -214,10 +215,10 @@ def _examples(given: Given) -> tuple[Any, Tensor]:
 
 def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
     """What the model says of a few held-out items as they move along each continuous coordinate."""
-    given, augmentation = outcome.given, outcome.learned.augmentation
-    if given.task == "segmentation":
+    dataset, augmentation = outcome.dataset, outcome.learned.augmentation
+    if dataset.task == "segmentation":
         return []
-    x, y = _examples(given)
+    x, y = _examples(dataset)
     found, model = (
         [],
         outcome.learned.model.with_nodes(ORBIT_NODES),
@@ -238,19 +239,19 @@ def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
                 augmentation.transform,
                 name,
                 torch.linspace(-span, span, 49),
-                probabilities=given.task == "classification",
+                probabilities=dataset.task == "classification",
             )
             found.append(
-                _shorten(curve, given, int(y[e]) if given.task == "classification" else None)
+                _shorten(curve, dataset, int(y[e]) if dataset.task == "classification" else None)
             )
     return found
 
 
-def _shorten(curve: Orbit, given: Given, truth: int | None) -> dict[str, Any]:
-    title = given.class_names[truth] if truth is not None else "an example"
+def _shorten(curve: Orbit, dataset: Dataset, truth: int | None) -> dict[str, Any]:
+    title = dataset.class_names[truth] if truth is not None else "an example"
     outputs = [[round(value, 5) for value in row[:MOST_CLASSES]] for row in curve.outputs]
     if (
-        len(given.class_names) > MOST_CLASSES and truth is not None
+        len(dataset.class_names) > MOST_CLASSES and truth is not None
     ):  # the true class against all others
         outputs = [[round(row[truth], 5)] for row in curve.outputs]
     return {
@@ -258,12 +259,12 @@ def _shorten(curve: Orbit, given: Given, truth: int | None) -> dict[str, Any]:
         "coordinate": curve.coordinate,
         "values": [round(value, 5) for value in curve.values],
         "outputs": outputs,
-        "truth": truth if len(given.class_names) <= MOST_CLASSES else 0,
+        "truth": truth if len(dataset.class_names) <= MOST_CLASSES else 0,
     }
 
 
 def _coordinate(
-    learned: Learned, verdict: Verdict, findings: Findings, true: dict[str, float]
+    learned: Learned, verdict: Verdict, findings: Findings, true: Mapping[str, float]
 ) -> dict[str, Any]:
     augmentation, name = learned.augmentation, verdict.coordinate
     i = augmentation.names.index(name)
@@ -338,7 +339,7 @@ def _score(entry: Score) -> dict[str, Any]:
     }
 
 
-def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[str, Any]]:
+def _classes(dataset: Dataset, judged: dict[str, tuple[int, Judged]]) -> list[dict[str, Any]]:
     """How each model does class by class: its accuracy or, for masks, its intersection over union."""
     pixels = {name: found.pixels for name, (_, found) in judged.items() if found.pixels is not None}
     if pixels:
@@ -352,12 +353,12 @@ def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[s
                 "items": counts[i],
                 "iou": {name: share[i] for name, share in shares.items()},
             }
-            for i, title in enumerate(given.class_names)
+            for i, title in enumerate(dataset.class_names)
         ]
-    if given.task != "classification":
+    if dataset.task != "classification":
         return []
     rows = {
-        name: per_class(found.items.right, found.targets, len(given.class_names))
+        name: per_class(found.items.right, found.targets, len(dataset.class_names))
         for name, (_, found) in judged.items()
         if found.items.right is not None and found.targets is not None
     }
@@ -367,7 +368,7 @@ def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[s
             "items": next(iter(rows.values()))[i][0],
             "accuracy": {name: row[i][1] for name, row in rows.items()},
         }
-        for i, title in enumerate(given.class_names)
+        for i, title in enumerate(dataset.class_names)
     ]
 
 
@@ -399,13 +400,13 @@ def _seconds(learned: Learned) -> float:
 def _draw(
     outcome: Outcome, orbits: list[dict[str, Any]], examples: Any, true: dict[str, float]
 ) -> None:
-    given, learned = outcome.given, outcome.learned
+    dataset, learned = outcome.dataset, outcome.learned
     shown = {
         f"{curve['title']}, {curve['coordinate']}": Orbit(
             curve["coordinate"], curve["values"], curve["outputs"]
         )
         for curve in orbits
-        if given.task == "classification" and 1 < len(given.class_names) <= MOST_CLASSES
+        if dataset.task == "classification" and 1 < len(dataset.class_names) <= MOST_CLASSES
     }
     draw_all(
         outcome.folder.figures,
@@ -413,15 +414,15 @@ def _draw(
         history=learned.history,
         start=learned.start,
         true=true,
-        examples=examples if given.kind in ("images", "masks") else None,
-        class_names=given.class_names,
+        examples=examples if dataset.kind in ("images", "masks") else None,
+        class_names=dataset.class_names,
         orbits=dict(list(shown.items())[:ORBITS]),
     )
 
 
 def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report: str) -> None:
     screen.print_verdicts(verdicts)
-    screen.print_scores(scores, outcome.given.task)
+    screen.print_scores(scores, outcome.dataset.task)
     if outcome.others:
         screen.print_seeds(
             outcome.learned.augmentation,
@@ -429,7 +430,7 @@ def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report:
         )
     asked, form = (
         outcome.learned.asked,
-        "torchvision" if outcome.given.kind in ("images", "masks") else "policy",
+        "torchvision" if outcome.dataset.kind in ("images", "masks") else "policy",
     )
     mover = f"asking {asked} held-back items" if asked else "the gradient"
     screen.console.print(

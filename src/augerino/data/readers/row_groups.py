@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.data.readers.pictures import UnreadableImage
 from augerino.data.readers.streams import Pictures, open_file
 from augerino.errors import InputError

@@ -15,17 +15,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from augerino.data.readers import streams
-from augerino.data.readers.found import (
+from augerino.data.readers.naming import (
     PARTS,
     TARGET_NAMES,
-    Found,
-    Request,
     choose_parts,
     parts_by_name,
     shown,
     some,
 )
 from augerino.data.readers.pictures import EXTENSIONS, UnreadableImage
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.streams import Pictures, report
 from augerino.data.readers.tarballs import Careful
 from augerino.errors import InputError
@@ -53,7 +52,7 @@ def find_shards(folder: Path) -> list[str]:
     return found
 
 
-def read(path: Path, request: Request) -> Found:
+def read(path: Path, options: ReadOptions) -> RawDataset:
     """Reads a folder of shards, or one: images with a class or a quantity each. Names of files or folders tell parts apart."""
     root = path if path.is_dir() else path.parent
     files = parts_by_name(find_shards(path)) if path.is_dir() else {"train": [path.name]}
@@ -73,13 +72,13 @@ def read(path: Path, request: Request) -> Found:
     names = [name for part in parts for name in files[part]]
     indexed = []
     for i, name in enumerate(names):
-        indexed.append(_index(root / name, name, request.target))
-        report(request.on_progress, i + 1, len(names))
+        indexed.append(_index(root / name, name, options.target))
+        report(options.on_progress, i + 1, len(names))
     pictures = TarPictures(
         root, names, [shard.offsets for shard in indexed], [shard.sizes for shard in indexed]
     )
-    loaded = streams.load(pictures, request)
-    found = Found(
+    loaded = streams.load(pictures, options)
+    raw = RawDataset(
         "images",
         loaded.images,
         None,
@@ -88,12 +87,12 @@ def read(path: Path, request: Request) -> Found:
         root=root,
         files=names,
     )
-    found.targets = _targets([shard.labels for shard in indexed])[loaded.kept]
+    raw.targets = _targets([shard.labels for shard in indexed])[loaded.kept]
     if len(parts) > 1:
-        found.test = loaded.kept >= sum(
+        raw.test = loaded.kept >= sum(
             len(shard.labels) for shard in indexed[: len(files[parts[0]])]
         )
-    return found
+    return raw
 
 
 class TarPictures(Pictures):

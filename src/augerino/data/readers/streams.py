@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset
 
 from augerino.data.arrays import count_batches
-from augerino.data.readers.found import Progress, Request, shown, some
+from augerino.data.readers.naming import shown, some
 from augerino.data.readers.nearby import MIXED, NearbyBatches
 from augerino.data.readers.pictures import Form, Header, UnreadableImage, decode, read_header
+from augerino.data.readers.raw import Progress, ReadOptions
 from augerino.data.readers.sizes import describe_resizing
 from augerino.errors import InputError
 from augerino.runtime import distributed
@@ -208,7 +209,7 @@ class Loaded(NamedTuple):
     notes: list[str]
 
 
-def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
+def load(pictures: Pictures, options: ReadOptions, *, beside: int = 0) -> Loaded:
     """Looks at the headers of all images, agrees on a form, and decodes them into memory if they fit.
 
     Without `skip_bad` an image that is read from disk is first decoded when it is needed; with it every image is decoded once
@@ -216,13 +217,13 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
 
     Args:
         pictures: the encoded images.
-        request: size, and whether unreadable images are skipped.
+        options: size, and whether unreadable images are skipped.
         beside: bytes a pixel that are held with each image, for its mask.
     """
     bad: Bad = {}
-    looked, headers = _read_headers(pictures, request, bad)
-    form = _agree(pictures, looked, headers, request)
-    notes = _describe(headers, form, request)
+    looked, headers = _read_headers(pictures, options, bad)
+    form = _agree(pictures, looked, headers, options)
+    notes = _describe(headers, form, options)
     kept = looked
     if len(looked) + len(bad) < len(pictures):
         notes.append(
@@ -232,9 +233,9 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
         kept = np.setdiff1d(np.arange(len(pictures)), unread)
     fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
     images: Tensor | ImageStream = ImageStream(pictures, form, None, kept)
-    if fits or request.skip_bad:
+    if fits or options.skip_bad:
         store = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
-        good = _decode_all(pictures, form, kept, store, request, bad)
+        good = _decode_all(pictures, form, kept, store, options, bad)
         images = store if fits else images
         if len(good) < len(kept):
             images = (
@@ -258,16 +259,18 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
     return Loaded(images, form, kept, notes)
 
 
-def _read_headers(pictures: Pictures, request: Request, bad: Bad) -> tuple[np.ndarray, np.ndarray]:
+def _read_headers(
+    pictures: Pictures, options: ReadOptions, bad: Bad
+) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images that were looked at and whose header can be read, and the headers, (n, 5)."""
     looked = _looked(pictures)
     rows = np.zeros((len(looked), len(Header._fields)), dtype=np.int32)
     kept = []
     for place, i in enumerate(looked.tolist()):
-        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
-            rows[place] = read_header(file, pictures.name(i), resize=request.size is not None)
+        with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
+            rows[place] = read_header(file, pictures.name(i), resize=options.size is not None)
             kept.append(place)
-        report(request.on_progress, place + 1, len(looked))
+        report(options.on_progress, place + 1, len(looked))
     if not kept:
         raise InputError(
             f"None of the {len(looked)} images can be read: {next(iter(bad.values()))}"
@@ -288,9 +291,9 @@ def _looked(pictures: Pictures) -> np.ndarray:
     )
 
 
-def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: Request) -> Form:
+def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, options: ReadOptions) -> Form:
     sizes, grey, fine = headers[:, :2], headers[:, 2], headers[:, 3]
-    size = request.size
+    size = options.size
     if size is None:
         other = (sizes != sizes[0]).any(axis=1).nonzero()[0]
         if len(other):
@@ -301,11 +304,11 @@ def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: R
             )
         size = int(sizes[0, 0]), int(sizes[0, 1])
     return Form(
-        1 if grey.all() else 3, *size, resize=request.size is not None, fine=bool(fine.any())
+        1 if grey.all() else 3, *size, resize=options.size is not None, fine=bool(fine.any())
     )
 
 
-def _describe(headers: np.ndarray, form: Form, request: Request) -> list[str]:
+def _describe(headers: np.ndarray, form: Form, options: ReadOptions) -> list[str]:
     sizes, grey, fine, clear = headers[:, :2], headers[:, 2], headers[:, 3], headers[:, 4]
     notes = []
     if grey.any() and not grey.all():
@@ -318,26 +321,26 @@ def _describe(headers: np.ndarray, form: Form, request: Request) -> list[str]:
         )
     if clear.any():
         notes.append(f"Transparent pixels of {int(clear.sum())} images are laid over black.")
-    if request.size is not None and (sizes != request.size).any():
+    if options.size is not None and (sizes != options.size).any():
         low, high = (
             (int(sides[0]), int(sides[1])) for sides in (sizes.min(axis=0), sizes.max(axis=0))
         )
-        notes.append(describe_resizing(low, high, request.size))
+        notes.append(describe_resizing(low, high, options.size))
     return notes
 
 
 def _decode_all(
-    pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, request: Request, bad: Bad
+    pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, options: ReadOptions, bad: Bad
 ) -> np.ndarray:
     """Decodes every image, into the store if it has room; returns the places of those that could be."""
     good = []
     for place, i in enumerate(kept.tolist()):
-        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
+        with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
             image = decode(file, pictures.name(i), form)
             if len(store):
                 store[place] = image
             good.append(place)
-        report(request.on_progress, place + 1, len(kept))
+        report(options.on_progress, place + 1, len(kept))
     return np.array(good, dtype=np.int64)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 
 LARGEST_NOTE = (

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from augerino.data import downloads as cache
 from augerino.data.readers import tarballs
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 from augerino.paper.datasets.labelled import Labelled, labels, read_npz
 
