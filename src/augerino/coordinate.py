@@ -20,9 +20,13 @@ class Unit:
     value: Callable[[float], str]
     extent: Callable[[float], str]
 
+    def edge(self, t: float) -> str:
+        """The edge of an extent: "±45.0°", or "×1.19" for a factor."""
+        return self.value(t).replace("+", "±")
+
     def span(self, low: float, high: float) -> str:
-        """An interval of extents: "±43.0° to ±47.0°"."""
-        return f"{self.extent(low)} to {self.extent(high)}"
+        """An interval of extents: "±43.0° to ±47.0°", or "×1.08 to ×1.27" for a factor."""
+        return f"{self.edge(low)} to {self.edge(high)}"
 
 
 def _plain(t: float) -> str:

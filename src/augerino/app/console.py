@@ -13,7 +13,7 @@ from rich.text import Text
 
 from augerino.augmentation import Augmentation
 from augerino.data import Dataset
-from augerino.diagnostics import Change, Score, Verdict
+from augerino.diagnostics import Estimate, Score, Verdict
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
 
@@ -127,7 +127,7 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
     table = Table(
         box=None, header_style="bold", pad_edge=False, padding=(0, 2 if overlap else 3, 0, 0)
     )  # 80 columns wide
-    for heading in (f"held-out ({scores[0].items} items)", what, "95 % interval", *overlap):
+    for heading in (f"held-out ({scores[0].n_items} items)", what, "95 % interval", *overlap):
         table.add_column(heading, no_wrap=True)
     for entry in scores:
         told = [
@@ -141,10 +141,11 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
     console.print(table)
 
 
-def _told(change: Change, entry: Score) -> tuple[str, str]:
+def _told(estimate: Estimate, entry: Score) -> tuple[str, str]:
     """A mean and its interval, shares as percentages."""
     mean, low, high = (
-        f"{v:.1%}" if entry.accuracy else f"{v:.4g}" for v in (change.mean, change.low, change.high)
+        f"{v:.1%}" if entry.accuracy else f"{v:.4g}"
+        for v in (estimate.mean, estimate.low, estimate.high)
     )
     return mean, f"{low} to {high}"
 

@@ -23,14 +23,14 @@ from augerino.data import Dataset
 from augerino.data.arrays import Batches, check
 from augerino.data.readers.streams import StreamLoader
 from augerino.diagnostics import (
-    Change,
+    CoordinateEvidence,
+    Estimate,
     Evidence,
-    Findings,
-    Judged,
+    ItemResults,
     Orbit,
     Score,
     Verdict,
-    judge_all,
+    evaluate_items,
     orbit,
     per_class,
     score,
@@ -83,7 +83,7 @@ def write_outcome(outcome: Outcome) -> None:
             distributed.leave()  # together, while all are here: the rest takes as long as it takes
             if not first:
                 return
-            findings = learned.gather(dataset.test, EVIDENCE_ITEMS)
+            evidence = learned.evidence(dataset.test, EVIDENCE_ITEMS)
             orbits = _orbits(outcome)
         examples, truths = _examples(dataset)
         write_gallery(
@@ -97,7 +97,7 @@ def write_outcome(outcome: Outcome) -> None:
         )
     scores = [score(name, copies, found) for name, (copies, found) in judged.items()]
     true = {name: value for name, value in dataset.true_extent.items() if name in learned.bounds}
-    verdicts = learned.verdicts(true, findings)
+    verdicts = learned.verdicts(true, evidence)
     learned.model.cpu()
     _draw(outcome, orbits, examples, true)
     shutil.rmtree(
@@ -116,12 +116,12 @@ def write_outcome(outcome: Outcome) -> None:
         "task": dataset.task,
         "class_names": list(dataset.class_names),
         "coordinates": [
-            _coordinate(learned, verdict, findings, dataset.true_extent) for verdict in verdicts
+            _coordinate(learned, verdict, evidence, dataset.true_extent) for verdict in verdicts
         ],
         "findings": {
-            "items": findings.items,
-            "chance": findings.chance,
-            "known": dataclasses.asdict(findings.known),
+            "items": evidence.n_items,
+            "chance": evidence.chance,
+            "known": dataclasses.asdict(evidence.information),
         },
         "models": [_score(entry) for entry in scores],
         "per_class": _classes(dataset, judged),
@@ -153,9 +153,9 @@ def write_outcome(outcome: Outcome) -> None:
     _say(outcome, verdicts, scores, str(report))
 
 
-def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
+def _judge_models(outcome: Outcome) -> dict[str, tuple[int, ItemResults]]:
     """Every model on every held-out item: without augmentation, and those with it at one copy and at the test copies."""
-    judged: dict[str, tuple[int, Judged]] = {}
+    judged: dict[str, tuple[int, ItemResults]] = {}
     if outcome.baseline is not None:
         judged["no augmentation"] = (1, _judge(outcome.baseline.model, outcome))
     models = {"learned": outcome.learned.model} | (
@@ -171,13 +171,13 @@ def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
     return judged
 
 
-def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
+def _judge(model: torch.nn.Module, outcome: Outcome) -> ItemResults:
     """Judges every held-out item, together with the other processes where there are many items."""
     if outcome.dataset.n_test < SHARED * distributed.world():
-        return judge_all(model, _test_batches(outcome))
-    return Judged.join(
+        return evaluate_items(model, _test_batches(outcome))
+    return ItemResults.concatenate(
         distributed.gather(
-            judge_all(model, _test_batches(outcome, distributed.rank(), distributed.world()))
+            evaluate_items(model, _test_batches(outcome, distributed.rank(), distributed.world()))
         )
     )
 
@@ -264,7 +264,7 @@ def _shorten(curve: Orbit, dataset: Dataset, truth: int | None) -> dict[str, Any
 
 
 def _coordinate(
-    learned: Learned, verdict: Verdict, findings: Findings, true: Mapping[str, float]
+    learned: Learned, verdict: Verdict, evidence: Evidence, true: Mapping[str, float]
 ) -> dict[str, Any]:
     augmentation, name = learned.augmentation, verdict.coordinate
     i = augmentation.names.index(name)
@@ -285,12 +285,12 @@ def _coordinate(
         "support": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
         "discrete": (low, high) == (0.0, 1.0),
         "evidence": _evidence(
-            learned, findings.coordinates[name], discrete=(low, high) == (0.0, 1.0)
+            learned, evidence.coordinates[name], discrete=(low, high) == (0.0, 1.0)
         ),
     }
 
 
-def _evidence(learned: Learned, found: Evidence, *, discrete: bool) -> dict[str, Any]:
+def _evidence(learned: Learned, found: CoordinateEvidence, *, discrete: bool) -> dict[str, Any]:
     unit = learned.augmentation.transform.unit(found.coordinate)
 
     def text(extent: float) -> str:
@@ -298,19 +298,20 @@ def _evidence(learned: Learned, found: Evidence, *, discrete: bool) -> dict[str,
             unit.extent(extent) if not discrete else "all mirrored" if extent else "none mirrored"
         )
 
-    def change(extent: float, text: str, loss: Change, right: Change | None) -> dict[str, Any]:
-        accuracy = None if right is None else dataclasses.asdict(right)
+    def change(
+        extent: float, text: str, loss: Estimate, accuracy: Estimate | None
+    ) -> dict[str, Any]:
         return {
             "extent": extent,
             "text": text,
             "loss": dataclasses.asdict(loss),
-            "accuracy": accuracy,
+            "accuracy": None if accuracy is None else dataclasses.asdict(accuracy),
         }
 
     return {
-        "off": change(0.0, "switched off", found.off, found.off_right),
+        "off": change(0.0, "switched off", found.off, found.off_accuracy),
         "wider": change(
-            found.wider_extent, text(found.wider_extent), found.wider, found.wider_right
+            found.wider_extent, text(found.wider_extent), found.wider, found.wider_accuracy
         ),
         "profile": {
             "extents": found.extents,
@@ -320,7 +321,7 @@ def _evidence(learned: Learned, found: Evidence, *, discrete: bool) -> dict[str,
             "high": [rise.high for rise in found.rise],
         },
         "tolerance": found.tolerance,
-        "reach": found.reach,
+        "reach": found.edge,
     }
 
 
@@ -335,17 +336,17 @@ def _score(entry: Score) -> dict[str, Any]:
         "low": shown.low,
         "high": shown.high,
         "mean_iou": None if entry.mean_iou is None else dataclasses.asdict(entry.mean_iou),
-        "items": entry.items,
+        "items": entry.n_items,
     }
 
 
-def _classes(dataset: Dataset, judged: dict[str, tuple[int, Judged]]) -> list[dict[str, Any]]:
+def _classes(dataset: Dataset, judged: dict[str, tuple[int, ItemResults]]) -> list[dict[str, Any]]:
     """How each model does class by class: its accuracy or, for masks, its intersection over union."""
     pixels = {name: found.pixels for name, (_, found) in judged.items() if found.pixels is not None}
     if pixels:
         shares, counts = (
             {name: found.iou() for name, found in pixels.items()},
-            next(iter(pixels.values())).holding(),
+            next(iter(pixels.values())).items_per_class(),
         )
         return [
             {
@@ -358,9 +359,9 @@ def _classes(dataset: Dataset, judged: dict[str, tuple[int, Judged]]) -> list[di
     if dataset.task != "classification":
         return []
     rows = {
-        name: per_class(found.items.right, found.targets, len(dataset.class_names))
+        name: per_class(found.scores.correct, found.targets, len(dataset.class_names))
         for name, (_, found) in judged.items()
-        if found.items.right is not None and found.targets is not None
+        if found.scores.correct is not None and found.targets is not None
     }
     return [
         {
@@ -381,7 +382,9 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
         with torch.random.fork_rng():
             torch.manual_seed(outcome.recipe.seed + i)
             accuracy = score(
-                "", outcome.recipe.test_copies, judge_all(learned.model, _test_batches(outcome))
+                "",
+                outcome.recipe.test_copies,
+                evaluate_items(learned.model, _test_batches(outcome)),
             ).accuracy
         found.append(
             {

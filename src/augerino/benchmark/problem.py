@@ -10,7 +10,7 @@ from torch import Tensor
 from augerino.augmentation import Augmentation, Chain
 from augerino.benchmark.axis import FLIPS, MIRRORED, Axis, coordinate
 from augerino.benchmark.bases import Base
-from augerino.diagnostics.verdict import NOTHING
+from augerino.diagnostics.verdict import NEGLIGIBLE
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
 from augerino.transforms import Compose, Transform
@@ -112,7 +112,7 @@ class Problem:
                 axis.name,
                 axis.answer(limit := self.limit(axis.name)),
                 limit,
-                FLIPPED if axis.kind in FLIPS else NOTHING * limit,
+                FLIPPED if axis.kind in FLIPS else NEGLIGIBLE * limit,
             )
             for axis in self.axes
         )

@@ -1,4 +1,4 @@
-"""What was learned about each coordinate, in words, and on what ground."""
+"""Verdicts: for each coordinate, whether it is a symmetry of the data, and over which range."""
 
 import math
 from collections.abc import Collection
@@ -7,22 +7,30 @@ from typing import Literal
 
 from augerino.augmentation import Augmentation
 from augerino.coordinate import Unit
-from augerino.diagnostics.evidence import Evidence, Findings
+from augerino.diagnostics.evidence import CoordinateEvidence, Evidence
 
-# Below this share of its limit, an extent is a few degrees of rotation or a pixel of shift: as good as nothing.
-NOTHING = 0.02
-ALL = 0.95  # of the limit, from where on it is all the way
-LOOSE = 0.5  # an interval wider than this share of the extent decides nothing
+NEGLIGIBLE = 0.02  # fraction of the limit: a few degrees of rotation or a pixel of translation
+FULL = 0.95  # fraction of the limit from which a range counts as the full range
+MAX_INTERVAL = 0.5  # a wider interval, as a fraction of the extent, leaves a verdict undecided
 
 Answer = Literal["symmetry", "full", "none", "undecided"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One coordinate's answer; `start`, `learned`, `interval` and `true` are in the coordinate's own unit.
+    """The verdict on one coordinate.
 
-    With evidence from held-out data, `interval` is the 95 % interval of where the loss begins to rise; without, the answer
-    rests on the learned extent alone, and the sentence says no more than what was learned.
+    Without evidence from held-out data it only reports what was learned.
+
+    Attributes:
+        coordinate: its name.
+        start: initial extent, in the coordinate's own unit.
+        learned: learned extent, in the same unit.
+        start_text: the initial extent as text.
+        learned_text: the learned extent and rate as text.
+        answer: symmetry, full (range), none or undecided.
+        sentence: the verdict in words.
+        interval: 95 % interval of the extent at which the held-out loss starts to rise.
     """
 
     coordinate: str
@@ -39,174 +47,194 @@ def verdicts(
     augmentation: Augmentation,
     start: dict[str, float],
     true: dict[str, float] | None = None,
-    findings: Findings | None = None,
+    evidence: Evidence | None = None,
+    *,
     unfinished: Collection[str] = (),
     followed: Collection[str] = (),
-    outputs: str = "outputs",
+    output_name: str = "outputs",
 ) -> list[Verdict]:
-    """One verdict per coordinate: whether it is a symmetry of the data, how far it reaches, or that it cannot be told.
+    """Returns one verdict per coordinate.
 
     Args:
         augmentation: as learned.
-        start: where each bound started.
-        true: extents that are known, for data made to have them.
-        findings: what held-out data say (`gather`).
-        unfinished: coordinates whose bounds were still on their way when training ended.
-        followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
-        outputs: what follows, as "masks".
+        start: initial extent of each coordinate.
+        true: known extents, for synthetic data.
+        evidence: measurements on held-out data, from `gather_evidence`.
+        unfinished: coordinates whose bounds were still moving when training ended.
+        followed: coordinates that transform the outputs too (`model.followed`); a symmetry there is
+            an equivariance, not an invariance.
+        output_name: plural noun for the outputs in sentences, such as "masks".
     """
-    extents, described, reach = (
-        augmentation.extents(),
-        augmentation.describe(),
-        augmentation.distribution.reach.tolist(),
-    )
-    low, high = (end.tolist() for end in augmentation.distribution.support)
-    out = []
-    answer: Answer
-    for i, (name, learned) in enumerate(augmentation.bounds().items()):
-        unit = augmentation.transform.unit(name)
-        case = _Case(
-            reach[i],
-            learned,
-            augmentation.limits[i].item(),
-            extents[name],
-            unit,
-            name in unfinished,
-            outputs if name in followed else None,
+    true = true or {}
+    described = augmentation.describe()
+    # Known extents hold for one coordinate at a time; together the data may allow less.
+    alone = " by itself" if len(true.keys() & start.keys()) > 1 else ""
+    results = []
+    for index, name in enumerate(augmentation.names):
+        case = _case(
+            augmentation,
+            index,
+            is_unfinished=name in unfinished,
+            follower=output_name if name in followed else None,
         )
-        found = None if findings is None else findings.coordinates[name]
-        if findings is not None and findings.known.low <= 0:
-            answer, words = (
-                "undecided",
-                "not decided, the network has learned nothing that holds on held-out data",
-            )
+        found = None if evidence is None else evidence.coordinates[name]
+        if evidence is not None and evidence.information.low <= 0:
+            answer, words = _undecided("the network is no better than chance on held-out data")
         elif found is None:
-            answer, words = _judge_extent(case)
-        elif (low[i], high[i]) == (0.0, 1.0):
-            answer, words = _judge_flip(case, found)
+            answer, words = _from_extent(case)
+        elif case.is_discrete:
+            answer, words = _from_mirroring(case, found)
         else:
-            answer, words = _judge_evidence(case, found)
+            answer, words = _from_edge(case, found)
         sentence = f"{name}: {words}"
-        if answer == "undecided":
-            sentence += ": needs more data or epochs"
-        if true and name in true:
-            alone = (
-                " by itself" if len(true.keys() & start.keys()) > 1 else ""
-            )  # together they may have less room
-            sentence += f" — true extent{alone} {unit.extent(true[name])}"
-        interval = None if found is None or answer in ("none", "undecided") else found.interval
-        out.append(
+        if name in true:
+            sentence += f" — true extent{alone} {case.unit.extent(true[name])}"
+        is_decided = answer in ("symmetry", "full")
+        results.append(
             Verdict(
-                name,
-                start[name],
-                learned,
-                unit.extent(start[name]),
-                described[name],
-                answer,
-                sentence,
-                interval,
+                coordinate=name,
+                start=start[name],
+                learned=case.spread,
+                start_text=case.unit.extent(start[name]),
+                learned_text=described[name],
+                answer=answer,
+                sentence=sentence,
+                interval=found.interval if found is not None and is_decided else None,
             )
         )
-    return out
+    return results
 
 
 @dataclass(frozen=True)
 class _Case:
+    """One learned coordinate.
+
+    Attributes:
+        reach: largest coordinate value that is drawn.
+        spread: learned extent.
+        limit: where the coordinate wraps or degenerates.
+        text: the learned extent as text.
+        unit: of the coordinate.
+        is_discrete: whether the coordinate is 0 or 1.
+        is_unfinished: whether its bound was still moving when training ended.
+        follower: what transforms along with the input, such as "masks"; None for an invariance.
+    """
+
     reach: float
     spread: float
     limit: float
     text: str
     unit: Unit
-    unfinished: bool
-    follower: str | None  # what moves along with the input; None where the answer stays the same
+    is_discrete: bool
+    is_unfinished: bool
+    follower: str | None
 
     @property
     def symmetric(self) -> str:
-        """The kind of symmetry, in words that an extent may follow."""
-        return "invariant" if self.follower is None else f"equivariant, {self.follower} follow"
+        """The kind of symmetry."""
+        if self.follower is None:
+            return "invariant"
+        return f"equivariant, {self.follower} follow"
 
     @property
-    def nothing(self) -> float:
-        return NOTHING * (self.limit if math.isfinite(self.limit) else 1.0)
+    def up_to(self) -> str:
+        """The learned extent after "up to": its edge, or all of it where it is not symmetric."""
+        if self.text == self.unit.extent(self.spread):
+            return self.unit.edge(self.spread)
+        return self.text
+
+    @property
+    def negligible(self) -> float:
+        """Extents below this count as no symmetry."""
+        if math.isinf(self.limit):
+            return NEGLIGIBLE
+        return NEGLIGIBLE * self.limit
 
 
-def _judge_extent(case: _Case) -> tuple[Answer, str]:
-    """By the learned extent alone."""
-    follow = "" if case.follower is None else f", {case.follower} follow"
-    if case.unfinished:
-        return "undecided", _still_moving(case)
-    if case.reach < case.nothing:
-        return "none", f"learned {case.text}, as good as none"
-    if case.spread >= ALL * case.limit:
-        return "full", f"learned all the way ({case.text}){follow}"
-    return "symmetry", f"learned {case.text}{follow}"
-
-
-def _still_moving(case: _Case) -> str:
-    return f"not decided, still moving at {case.text} when training ended"
-
-
-def _all_the_way(case: _Case) -> str:
-    return (
-        f"yes, all the way ({case.text})"
-        if case.follower is None
-        else f"yes, {case.symmetric} all the way ({case.text})"
+def _case(
+    augmentation: Augmentation, index: int, *, is_unfinished: bool, follower: str | None
+) -> _Case:
+    distribution = augmentation.distribution
+    name = augmentation.names[index]
+    low, high = (end[index].item() for end in distribution.support)
+    return _Case(
+        reach=distribution.reach[index].item(),
+        spread=augmentation.bounds()[name],
+        limit=augmentation.limits[index].item(),
+        text=augmentation.extents()[name],
+        unit=augmentation.transform.unit(name),
+        is_discrete=(low, high) == (0.0, 1.0),
+        is_unfinished=is_unfinished,
+        follower=follower,
     )
 
 
-def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
-    """By what mirroring every held-out input does."""
-    harmless = found.rise[-1].mean <= found.tolerance
-    if case.reach >= 0.4 and harmless:
-        same = (
-            "mirrored inputs mean the same"
-            if case.follower is None
-            else f"{case.follower} of mirrored inputs are mirrored"
-        )
-        return "full", f"yes, {same} ({case.text} mirrored)"
-    if case.reach < 0.1 and not harmless:
-        other = (
-            "mean something else"
-            if case.follower is None
-            else f"have other {case.follower} than the mirrored ones"
-        )
-        return "none", f"no symmetry found, mirrored inputs {other} ({case.text} mirrored)"
-    return "undecided", f"not decided, {case.text} mirrored"
+def _undecided(reason: str) -> tuple[Answer, str]:
+    return "undecided", f"undecided: {reason}; use more data or epochs"
 
 
-def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
-    """By where the held-out loss rises, as far as it was learned."""
-    if case.reach < case.nothing:
+def _still_moving(case: _Case) -> tuple[Answer, str]:
+    return _undecided(f"the bound was still moving when training ended ({case.text} so far)")
+
+
+def _full_range(case: _Case) -> tuple[Answer, str]:
+    return "full", f"yes, {case.symmetric} over the full range ({case.text})"
+
+
+def _from_extent(case: _Case) -> tuple[Answer, str]:
+    """The verdict without evidence, from the learned extent."""
+    follows = "" if case.follower is None else f", {case.follower} follow"
+    if case.is_unfinished:
+        return _still_moving(case)
+    if case.reach < case.negligible:
+        return "none", f"learned {case.text}, which is negligible"
+    if case.spread >= FULL * case.limit:
+        return "full", f"learned the full range ({case.text}){follows}"
+    return "symmetry", f"learned {case.text}{follows}"
+
+
+def _from_mirroring(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
+    """The verdict on a flip, from the loss of mirrored held-out inputs."""
+    is_harmless = found.rise[-1].mean <= found.tolerance
+    if case.reach >= 0.4 and is_harmless:
+        return "full", f"yes, {case.symmetric} under mirroring ({case.text} mirrored)"
+    effect = "does not raise" if is_harmless else "raises"
+    effect = f"mirroring {effect} the held-out loss"
+    if case.reach < 0.1 and not is_harmless:
+        return "none", f"no symmetry found, {effect} ({case.text} mirrored)"
+    return _undecided(f"{case.text} mirrored, {effect}")
+
+
+def _from_edge(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
+    """The verdict on a continuous coordinate, from the extent at which the held-out loss rises."""
+    if case.reach < case.negligible:
         return "none", f"no symmetry found (learned {case.text})"
-    if found.reach is None or found.interval is None:  # it never rises within what was looked at
-        if found.extents[-1] >= ALL * case.limit and case.reach >= ALL * case.limit:
-            return "full", _all_the_way(case)
-        if case.unfinished:
-            return "undecided", _still_moving(case)
-        beyond = case.unit.extent(found.extents[-1])
-        return (
-            "symmetry",
-            f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})",
-        )
+    is_full = case.reach >= FULL * case.limit
+    if found.edge is None or found.interval is None:
+        return _without_edge(case, found.extents[-1], is_full)
+    edge = case.unit.edge(found.edge)
     low, high = found.interval
-    if high < case.nothing:
-        return (
-            "none",
-            f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)",
-        )
-    if high - low > LOOSE * max(found.reach, case.nothing):
-        return (
-            "undecided",
-            f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}",
-        )
-    if found.reach > case.reach and case.unfinished:
-        return "undecided", _still_moving(case)
-    if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
-        return "full", _all_the_way(case)
-    if low > case.reach:  # the model bears more than was learned
-        more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
-        return "symmetry", f"yes, {case.symmetric} up to {case.text} ({more})"
-    return (
-        "symmetry",
-        f"yes, {case.symmetric} up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})",
-    )
+    interval = case.unit.span(low, high)
+    if high < case.negligible:
+        return "none", f"no symmetry found (the held-out loss rises from {edge} on)"
+    if high - low > MAX_INTERVAL * max(found.edge, case.negligible):
+        between = f"{case.unit.edge(low)} and {case.unit.edge(high)}"
+        return _undecided(f"the held-out loss starts to rise somewhere between {between}")
+    if found.edge > case.reach and case.is_unfinished:
+        return _still_moving(case)
+    if found.edge >= FULL * case.limit and is_full:
+        return _full_range(case)
+    if low > case.reach:  # the data allow more than was learned
+        flat = f"the held-out loss stays flat up to {edge}, 95 %: {interval}"
+        return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"
+    return "symmetry", f"yes, {case.symmetric} up to {edge} (95 %: {interval})"
+
+
+def _without_edge(case: _Case, measured: float, is_full: bool) -> tuple[Answer, str]:
+    """The verdict where the loss does not rise up to the largest measured extent."""
+    if measured >= FULL * case.limit and is_full:
+        return _full_range(case)
+    if case.is_unfinished:
+        return _still_moving(case)
+    flat = f"the held-out loss stays flat even at {case.unit.edge(measured)}"
+    return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Generator, Tensor
 
-from augerino.diagnostics.items import judge
+from augerino.diagnostics.items import score_items
 from augerino.errors import InputError
 from augerino.paper.diagnostics.surface import LossSurface
 
@@ -109,7 +109,7 @@ def _judge_at(
     with torch.no_grad():
         for prediction, y in surface.predictions():
             loss += float(surface.loss(prediction, y)) * len(y) / items
-            right = judge(prediction, y).right
+            right = score_items(prediction, y).correct
             if right is not None:
                 classes, wrong = True, wrong + float((1 - right).sum()) / items
     return loss, wrong if classes else None

@@ -100,7 +100,7 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
         )  # copies of nothing
     torch.manual_seed(seed)
     x = scenes.upright[_spread(settings.items, len(scenes.upright))].float() / 255
-    error = ag.diagnostics.equivariance_error(model, x, ag.Affine2d("rotate"), "rotate", ANGLES)
+    error = ag.diagnostics.equivariance_curve(model, x, ag.Affine2d("rotate"), "rotate", ANGLES)
     return {
         "scores": scores,
         "bounds": model.augmentation.bounds(),
