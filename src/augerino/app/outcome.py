@@ -17,7 +17,7 @@ from torch.utils.data import Subset
 
 from augerino import tree
 from augerino.app import console as screen
-from augerino.app.figures import draw_all
+from augerino.app.figures import write_ranges
 from augerino.app.run_folder import RunFolder
 from augerino.data import Dataset
 from augerino.data.arrays import Batches, check
@@ -99,7 +99,7 @@ def write_outcome(outcome: Outcome) -> None:
     true = {name: value for name, value in dataset.true_extent.items() if name in learned.bounds}
     verdicts = learned.verdicts(true, evidence)
     learned.model.cpu()
-    _draw(outcome, orbits, examples, true)
+    write_ranges(folder.figures / "ranges.png", learned.augmentation, learned.start, true)
     shutil.rmtree(
         folder.model, ignore_errors=True
     )  # half of one, where an earlier try was interrupted
@@ -398,29 +398,6 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _seconds(learned: Learned) -> float:
     return sum(record.seconds for record in learned.history.epochs)
-
-
-def _draw(
-    outcome: Outcome, orbits: list[dict[str, Any]], examples: Any, true: dict[str, float]
-) -> None:
-    dataset, learned = outcome.dataset, outcome.learned
-    shown = {
-        f"{curve['title']}, {curve['coordinate']}": Orbit(
-            curve["coordinate"], curve["values"], curve["outputs"]
-        )
-        for curve in orbits
-        if dataset.task == "classification" and 1 < len(dataset.class_names) <= MOST_CLASSES
-    }
-    draw_all(
-        outcome.folder.figures,
-        augmentation=learned.augmentation,
-        history=learned.history,
-        start=learned.start,
-        true=true,
-        examples=examples if dataset.kind in ("images", "masks") else None,
-        class_names=dataset.class_names,
-        orbits=dict(list(shown.items())[:ORBITS]),
-    )
 
 
 def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report: str) -> None:

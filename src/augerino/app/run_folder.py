@@ -116,7 +116,7 @@ class RunFolder:
 
 def _counts(entry: Path) -> bool:
     """Whether a file makes a folder one of somebody's, and not of a run that was killed before it began."""
-    return entry.name != run_lock.NAME and not files.is_left_over(entry)
+    return entry.name not in run_lock.NAMES and not files.is_left_over(entry)
 
 
 def _fresh(parent: Path, name: str) -> Path:
