@@ -18,7 +18,7 @@ QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.outcome.EVIDENCE_ITEMS", 10)
+    monkeypatch.setattr("augerino.learning.outcome.EVIDENCE_ITEMS", 10)
 
 
 def pictures(count=12, side=12, channels=3):

@@ -165,7 +165,7 @@ def sharded(folder):
     )
     items = [y.tolist() for _, y in Shares(StreamLoader(train, 8, shuffle=True, shared=True))]
     learned = ag.learn(
-        None, pictures, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
+        None, pictures, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
     return items, learned.bounds, learned.asked
 

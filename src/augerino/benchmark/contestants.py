@@ -78,7 +78,7 @@ def _learn(
         data,
         augmentation=augmentation,
         recipe=recipe,
-        outputs=problem.outputs,
+        n_outputs=problem.outputs,
         seed=seed,
         **options,
     )

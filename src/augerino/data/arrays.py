@@ -189,19 +189,25 @@ class CheckedBatches:
     Args:
         batches: any loader of (input, target) pairs.
         labels: all targets, where the data are in memory and have been checked as a whole.
+        training: warns if every batch has a single class, which batch norm cannot be trained on.
     """
 
-    def __init__(self, batches: Any, labels: Tensor | None = None) -> None:
-        self.batches, self.labels = batches, labels
-        self._outputs: int | None = None
+    def __init__(
+        self, batches: Any, labels: Tensor | None = None, *, training: bool = True
+    ) -> None:
+        self.batches = batches
+        self.labels = labels
+        self.training = training
+        self._n_outputs: int | None = None
         self._differing = False
 
-    def expect(self, *, outputs: int, differing: bool = False) -> None:
-        """From now on class labels must lie below `outputs` and, if so wished, a whole pass must show two that differ.
+    def expect(self, *, n_outputs: int, differing: bool = False) -> None:
+        """From now on class labels must lie below `n_outputs` and, if so wished, a whole pass must show two that differ.
 
         Of values it is looked at where the data are in memory.
         """
-        self._outputs, self._differing = outputs, differing
+        self._n_outputs = n_outputs
+        self._differing = differing
         if self.labels is None:
             return
         self._check_seen(self._check_labels(self.labels))
@@ -216,17 +222,19 @@ class CheckedBatches:
 
     def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
         """Some items only, as `Batches.only`."""
-        some = CheckedBatches(self.batches.only(items, **options), self.labels)
-        some._outputs, some._differing = self._outputs, self._differing
+        batches = self.batches.only(items, **options)
+        some = CheckedBatches(batches, self.labels, training=self.training)
+        some._n_outputs = self._n_outputs
+        some._differing = self._differing
         return some
 
     def _check_labels(self, y: Tensor) -> set[int]:
         if y.is_floating_point():
             return set()
         y = y[y != IGNORE] if y.dim() > 1 else y
-        if self._outputs is not None and y.numel() and int(y.max()) >= self._outputs:
+        if self._n_outputs is not None and y.numel() and int(y.max()) >= self._n_outputs:
             raise InputError(
-                f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}."
+                f"The network tells {self._n_outputs} classes apart, but the data have label {int(y.max())}."
             )
         return set(y.unique().tolist())
 
@@ -269,7 +277,7 @@ class CheckedBatches:
             mixed = mixed or len(labels) > 1 or len(y) == 1
             yield x, y
         self._check_seen(seen)
-        if len(seen) > 1 and not mixed:
+        if self.training and len(seen) > 1 and not mixed:
             warnings.warn(
                 "Every batch holds one class only: batch norms then count each class apart from the others, and what is learned "
                 "of one is forgotten with the next. Shuffle the loader.",

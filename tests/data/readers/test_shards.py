@@ -111,7 +111,7 @@ def test_images_in_folders_of_classes_beside_a_tar_are_still_those(tmp_path):
 def test_probing_holds_items_of_shards_back(tmp_path, streamed):
     source = open_dataset(shard_folder(tmp_path, shards=5, each=20))
     learned = ag.learn(
-        None, source.train, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
+        None, source.train, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
     assert learned.asked == 16
 
