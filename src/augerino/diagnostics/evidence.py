@@ -1,4 +1,4 @@
-"""Held-out loss when one coordinate is widened, disabled or fixed; the evidence behind a verdict."""
+"""Held-out loss with one coordinate widened, disabled or fixed: the evidence behind a verdict."""
 
 import math
 from dataclasses import dataclass

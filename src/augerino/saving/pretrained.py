@@ -14,7 +14,7 @@ from augerino.augmentation import Augmentation
 from augerino.errors import InputError
 from augerino.models import AVERAGES, EquivariantModel, InvariantModel
 from augerino.nets.registry import BUILT_IN
-from augerino.nets.weights import gap_between
+from augerino.nets.weights import first_mismatch
 from augerino.runtime import files
 from augerino.saving.policy import Policy
 
@@ -179,7 +179,7 @@ def load(folder: str | Path) -> Pretrained:
 def restore_net(saved: Pretrained, net: nn.Module | None) -> nn.Module:
     """The network with its weights: the one given, or one rebuilt from its description."""
     net = _build(saved) if net is None else net
-    gap = gap_between(net.state_dict(), saved.weights)
+    gap = first_mismatch(net.state_dict(), saved.weights)
     if gap is not None:
         raise InputError(f"The network does not fit the weights of {saved.folder}: {gap}.")
     for name, value in net.state_dict(keep_vars=True).items():
@@ -216,7 +216,7 @@ def _build(saved: Pretrained) -> nn.Module:
         )
     try:
         with torch.device("meta"):  # costs nothing, however large the numbers in the file are
-            gap = gap_between(BUILT_IN[kind](**settings).state_dict(), saved.weights)
+            gap = first_mismatch(BUILT_IN[kind](**settings).state_dict(), saved.weights)
         if gap is None:
             return BUILT_IN[kind](**settings)
     except (TypeError, ValueError, RuntimeError, ArithmeticError) as error:
@@ -248,7 +248,7 @@ def _describe_timm(net: nn.Module) -> dict[str, Any] | None:
         )
     except (AttributeError, TypeError, IndexError, RuntimeError, ValueError):
         return None
-    if str(again) != str(net) or gap_between(again.state_dict(), net.state_dict()) is not None:
+    if str(again) != str(net) or first_mismatch(again.state_dict(), net.state_dict()) is not None:
         return None
     return {"kind": "timm", "name": config["architecture"], "settings": settings}
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from augerino.augmentation import Augmentation
 from augerino.errors import InputError, NonFiniteLoss
-from augerino.nets.weights import gap_between
+from augerino.nets.weights import first_mismatch
 from augerino.runtime import distributed, rng
 from augerino.training import checkpoint as checkpoints
 from augerino.training import validation
@@ -185,7 +185,7 @@ class TrainingState:
                 None if self.scheduler is None else _plain(self.scheduler.state_dict()),
                 self.loader,
             )
-            if (gap := gap_between(self.model.state_dict(), saved["model"])) is not None:
+            if (gap := first_mismatch(self.model.state_dict(), saved["model"])) is not None:
                 raise ValueError(gap)
             self.model.load_state_dict(saved["model"])
             self.optimizer.load_state_dict(saved["optimizer"])
