@@ -137,7 +137,14 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
         "settings": {"seed": 0},
     }
     if resume:  # the copy that was harmed must stay as it is, so nothing is written
-        state = TrainingState(model, optimizer, scheduler, loader, {"seed": 0}, probe)
+        state = TrainingState(
+            model,
+            optimizer,
+            scheduler=scheduler,
+            loader=loader,
+            settings={"seed": 0},
+            tuner=probe,
+        )
         state.load(path)
         ag.fit(
             model,

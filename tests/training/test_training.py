@@ -14,7 +14,8 @@ from augerino.nets.points import SmallPointNet
 from augerino.nets.small import SmallCNN
 from augerino.runtime import bf16
 from augerino.training import checkpoint as checkpoints
-from augerino.training.loop import choose_precision, cosine_schedule
+from augerino.training.optimizer import cosine_schedule
+from augerino.training.precision import choose_precision
 from tests.training import training_script
 
 

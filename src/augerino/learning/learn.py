@@ -35,7 +35,8 @@ from augerino.models import evaluation_mode
 from augerino.objective import Objective, Regularizer
 from augerino.runtime import distributed
 from augerino.saving.policy import Policy
-from augerino.training.loop import choose_precision, iter_epochs
+from augerino.training.loop import iter_epochs
+from augerino.training.precision import choose_precision
 from augerino.training.state import Epoch, History
 
 
