@@ -121,7 +121,7 @@ def test_the_extensions_in_the_docs_are_short():
 
 
 def test_the_trainers_in_the_docs_are_short():
-    page = ROOT / "docs" / "trainers.md"
+    page = ROOT / "docs" / "exporting.md"
     for code, _, _ in [*examples(page), *examples(page, needing=True)]:
         assert len(code.splitlines()) <= 40
 
