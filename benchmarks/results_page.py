@@ -18,40 +18,46 @@ PAGE = ROOT / "docs" / "results.md"
 LONGEST_COMMAND = 160  # characters; a longer one is folded
 MOST_ROWS = 16  # of a table; a longer one is folded
 
-INTRODUCTION = """# Results
+INTRODUCTION = """\
+# Results
 
 `python -m benchmarks.results_page` generates this page from the files in `docs/results/`. Each
-section names the command that produced it; other machines differ in the last digits. Unless stated
-otherwise: 2 cores of an x86 machine without bf16, float32, torch 2.13, Python 3.11.
-"""
+section names the command that produced it; other machines differ in the last digits. Unless
+stated otherwise: 2 cores of an x86 machine without bf16, float32, torch 2.13, Python 3.11."""
 
-SPRITES = """## The embedded sprites: `augerino learn`
+SPRITES = """\
+## Sprites
 
-The true extent of the rotation is ±45°. All coordinates start at a bound of 0.3 unless the command
-says otherwise."""
+`augerino learn` on the embedded data. The true extent of the rotation is ±45°. All
+coordinates start at a bound of 0.3 unless the command says otherwise."""
 
-SPRITES_PROBE = """**Probing** (the [default](method.md)), one thread per run. The constants of probing were
-chosen on one seed (100) of the problems of the [recovery benchmark](recovery.md), which has sprites
-of its own, on parts of CIFAR-10, and with seed 0 of this table in view. These runs predate the shared
-tolerance, which applies while the network has not learned its task."""
+SPRITES_PROBE = """\
+**Probing** (the [default](method.md)), one thread per run. The constants of probing were chosen
+on one seed (100) of the problems of the [recovery benchmark](recovery.md), which has sprites of
+its own, on parts of CIFAR-10, and with seed 0 of this table in view. These runs predate the
+shared tolerance, which applies while the network has not learned its task."""
 
-SPRITES_GRADIENT = """**The paper's gradient.** λ, the learning rate of the bounds, the coordinates and the
-warm-up were chosen over about a dozen variants with seeds 0 to 9 of this problem in view. Seeds from
-100 on were run once, afterwards. Runs without `--theta-every` predate the options `--method` and
-`--epochs`, which the commands now need."""
+SPRITES_GRADIENT = """\
+**The paper's gradient.** λ, the learning rate of the bounds, the coordinates and the warm-up
+were chosen over about a dozen variants with seeds 0 to 9 of this problem in view. Seeds from
+100 on were run once, afterwards. Runs without `--theta-every` predate the options `--method`
+and `--epochs`, which the commands now need."""
 
-PROCESSES = """## Several processes
+PROCESSES = """\
+## Several processes
 
-`{command}` learns from the sprites with one and with two processes and compares the bounds (mean ± sd
-over seeds)."""
+`{command}` learns from the sprites with one and with two processes and compares the bounds
+(mean ± sd over seeds)."""
 
-ROBUSTNESS = """## Robustness
+ROBUSTNESS = """\
+## Robustness
 
 Seed 0, torch 2.13. [What is tested](report.md#how-this-is-tested)."""
 
-SPEED = """## Speed: `python -m benchmarks.speed`
+SPEED = """\
+## Speed
 
-[What is compared, and why it is fast](speed.md)."""
+`python -m benchmarks.speed`. [What is compared, and why it is fast](speed.md)."""
 
 
 def sprites_section() -> str:
@@ -91,7 +97,7 @@ def _seeds_table(name: str) -> str:
 
 def own_data_section() -> str:
     """The verdicts of `learn` on data of every kind, for both methods."""
-    parts = ["## Data of every kind: `augerino learn`"]
+    parts = ["## Data of every kind"]
     for name in ("own-data", "own-data-gradient"):
         summary = json.loads((RESULTS / f"{name}.json").read_text())
         rows = []
