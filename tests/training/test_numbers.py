@@ -74,7 +74,7 @@ def test_an_exploding_bound_stops_the_training():
             (DATA.x, DATA.y),
             method="gradient",
             augmentation_lr=1000.0,
-            weight=1e6,
+            reg_weight=1e6,
             warm_up=0.0,
             **QUICK,
         )
