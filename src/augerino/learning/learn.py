@@ -1,6 +1,5 @@
 """The one-call front door: data in, learned symmetries out. Wiring only."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -184,7 +183,7 @@ def learn(
         }
         options["theta_every"] = recipe.theta_every
         options["settings"] = {
-            **dataclasses.asdict(recipe),
+            **recipe.to_flat(),
             "device": None,
             "workers": None,
         }  # where it runs may change
