@@ -175,7 +175,7 @@ def _encode(module: Any) -> Any:
     parameters = dict(module.named_parameters(recurse=False))
     # Haar has no parameter that would show in which precision it draws.
     if parameters or isinstance(module, distributions.Haar):
-        like = next(iter(parameters.values())) if parameters else module.spread
+        like = next(iter(parameters.values())) if parameters else module.extent
         data["dtype"] = str(like.dtype).removeprefix("torch.")
     if parameters:
         data["parameters"] = {

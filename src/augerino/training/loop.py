@@ -214,15 +214,13 @@ def _to_device(batch: Any, device: torch.device) -> tuple[Any, Any]:
 
 def _largest_bounds(augmentation: Augmentation) -> dict[str, float]:
     """The bound of each coordinate beyond which it has diverged; inf without a limit."""
-    start = augmentation.bounds()
-    limits = zip(augmentation.names, augmentation.limits.tolist(), strict=True)
-    return {name: MAX_BOUND * max(limit, start.get(name, 0.0)) for name, limit in limits}
+    return {c.name: MAX_BOUND * max(c.limit, c.extent) for c in augmentation.coordinates}
 
 
 def _require_bounds_within(
     largest: dict[str, float], augmentation: Augmentation, epoch: int
 ) -> None:
-    for name, bound in augmentation.bounds().items():
+    for name, bound in augmentation.extent.items():
         if bound > largest.get(name, math.inf):
             raise NonFiniteLoss(
                 f"Training stopped at epoch {epoch}: the bound of '{name}' diverged to "

@@ -18,13 +18,13 @@ from augerino.training import validation
 
 @dataclass(frozen=True)
 class Epoch:
-    """Means over the items of one epoch, and the spreads at its end."""
+    """Means over the items of one epoch, and the extents at its end."""
 
     epoch: int  # counted from 1
     loss: float
     penalty: float
     total: float
-    spread: dict[str, float]
+    extent: dict[str, float]
     lr: float
     seconds: float
 
@@ -39,11 +39,11 @@ class History:
         """One number per epoch.
 
         Args:
-            name: 'loss', 'penalty', 'total', 'lr', 'seconds', or a coordinate, for its spread.
+            name: 'loss', 'penalty', 'total', 'lr', 'seconds', or a coordinate, for its extent.
         """
         values = []
         for record in self.epochs:
-            values.append(record.spread[name] if name in record.spread else getattr(record, name))
+            values.append(record.extent[name] if name in record.extent else getattr(record, name))
         return values
 
     def to_json(self) -> list[dict[str, Any]]:
@@ -159,7 +159,7 @@ class TrainingState:
             loss=loss,
             penalty=penalty,
             total=loss + penalty,
-            spread=augmentation.bounds(),
+            extent=augmentation.extent,
             lr=float(self.optimizer.param_groups[0]["lr"]),
             seconds=round(seconds, 3),
         )
@@ -276,7 +276,7 @@ def diverged(
         augmentation: its bounds are part of the message.
         path: of the checkpoint, if any.
     """
-    bounds = ", ".join(f"{name} {value:.4g}" for name, value in augmentation.bounds().items())
+    bounds = ", ".join(f"{name} {value:.4g}" for name, value in augmentation.extent.items())
     message = f"Training stopped at epoch {epoch}, step {step}: {what} (bounds: {bounds})."
     if path is not None and path.exists():
         message += f" The last good checkpoint is {path}."

@@ -11,8 +11,8 @@ from augerino.training.state import Epoch
 def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
     """Returns a function for `on_epoch` that logs every epoch to TensorBoard.
 
-    Logs loss, penalty, total, learning rate and spreads. The curve of a spread is named after its
-    coordinate and in the coordinate's own unit: `spread/rotate` in radians. A resumed training,
+    Logs loss, penalty, total, learning rate and extents. The curve of an extent is named after its
+    coordinate and in the coordinate's own unit: `extent/rotate` in radians. A resumed training,
     which yields its earlier epochs again, replaces their points.
 
     Args:
@@ -35,8 +35,8 @@ def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
             "total": record.total,
             "learning rate": record.lr,
         }
-        for name, spread in record.spread.items():
-            values[f"spread/{name}"] = spread
+        for name, extent in record.extent.items():
+            values[f"extent/{name}"] = extent
         try:
             if writer is None:
                 writer = SummaryWriter(str(folder), purge_step=record.epoch)

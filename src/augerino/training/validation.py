@@ -50,7 +50,7 @@ def validate_state(
     for i, record in enumerate(saved["records"]):
         expected = {
             **dict.fromkeys(_RECORD, 0.0),
-            "spread": dict.fromkeys(record["spread"], 0.0),
+            "extent": dict.fromkeys(record["extent"], 0.0),
         }
         validate_structure(record, expected, f"records[{i}]")
     rng.validate_state(saved["rng"], loader)
