@@ -66,8 +66,10 @@ def local_world() -> int:
 
 def own_device(name: str) -> str:
     """The device of this process: with "cuda", each process on a machine gets its own GPU."""
+    if world() == 1:
+        return name
     device = torch.device(name)
-    if world() == 1 or device.type != "cuda":
+    if device.type != "cuda":
         return name
     if device.index is not None:
         raise InputError(
