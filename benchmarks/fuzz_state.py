@@ -1,6 +1,7 @@
 """What augerino itself writes, for `benchmarks.fuzz_readers`: good files, how they are read, and harm to the values in them."""
 
 import copy
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -77,7 +78,7 @@ def make_good(root: Path) -> dict[str, Good]:
     (root / "run").mkdir()
     recipe, settings = learn._settings(LearnOptions())
     (root / "run" / "config.json").write_text(
-        json.dumps({"recipe": vars(recipe), "settings": settings, "fingerprint": "0"})
+        json.dumps({"recipe": dataclasses.asdict(recipe), "settings": settings, "fingerprint": "0"})
     )
     (root / "trials").mkdir()
     values = experiment.settings_json(experiment.catalogue.find("mario").presets["quick"])
@@ -137,7 +138,14 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
         "settings": {"seed": 0},
     }
     if resume:  # the copy that was harmed must stay as it is, so nothing is written
-        state = TrainingState(model, optimizer, scheduler, loader, {"seed": 0}, probe)
+        state = TrainingState(
+            model,
+            optimizer,
+            scheduler=scheduler,
+            loader=loader,
+            settings={"seed": 0},
+            tuner=probe,
+        )
         state.load(path)
         ag.fit(
             model,

@@ -81,7 +81,7 @@ def machine() -> dict[str, object]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    told = {name: os.environ[name] for name in (bf16.REMEDY[0],) if name in os.environ}
+    told = {name: os.environ[name] for name in (bf16.ISA_VARIABLE,) if name in os.environ}
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0))

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from augerino.augmentation import Augmentation as Augmentation
     from augerino.augmentation import Chain as Chain
     from augerino.augmentation import Element as Element
+    from augerino.coordinate import Coordinate as Coordinate
+    from augerino.coordinate import LearnedCoordinate as LearnedCoordinate
+    from augerino.coordinate import Unit as Unit
     from augerino.distributions import Bernoulli as Bernoulli
     from augerino.distributions import Gaussian as Gaussian
     from augerino.distributions import Haar as Haar
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from augerino.learning.learn import learn as learn
     from augerino.learning.learned import Learned as Learned
     from augerino.learning.probe import Probe as Probe
+    from augerino.learning.probe_settings import ProbeSettings as ProbeSettings
     from augerino.learning.recipe import Recipe as Recipe
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
@@ -54,7 +58,7 @@ if TYPE_CHECKING:
     from augerino.saving.pretrained import save_pretrained as save_pretrained
     from augerino.training.loop import fit as fit
     from augerino.training.loop import iter_epochs as iter_epochs
-    from augerino.training.loop import param_groups as param_groups
+    from augerino.training.optimizer import param_groups as param_groups
     from augerino.training.state import Epoch as Epoch
     from augerino.training.state import History as History
     from augerino.training.tensorboard import tensorboard as tensorboard
@@ -94,6 +98,7 @@ _MODULES = (
 )
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
+    "coordinate": ("Coordinate", "LearnedCoordinate", "Unit"),
     "distributions": (
         "Bernoulli",
         "Gaussian",
@@ -106,6 +111,7 @@ _HOMES = {
     "learning.learn": ("learn",),
     "learning.learned": ("Learned",),
     "learning.probe": ("Probe",),
+    "learning.probe_settings": ("ProbeSettings",),
     "learning.recipe": ("Recipe",),
     "models": (
         "Average",
@@ -126,7 +132,8 @@ _HOMES = {
     ),
     "saving.policy": ("Policy",),
     "saving.pretrained": ("from_pretrained", "save_pretrained"),
-    "training.loop": ("fit", "iter_epochs", "param_groups"),
+    "training.loop": ("fit", "iter_epochs"),
+    "training.optimizer": ("param_groups",),
     "training.state": ("Epoch", "History"),
     "training.tensorboard": ("tensorboard",),
     "transforms": (

@@ -73,12 +73,12 @@ def test_switching_off_and_widening_are_paired_changes():
 def test_evidence_leaves_the_model_and_the_random_state_alone():
     x, y = flat_pictures(40)
     model = model_with(0.15).train()
-    state, bounds = torch.get_rng_state(), model.augmentation.bounds()
+    state, bounds = torch.get_rng_state(), model.augmentation.extent
     first = gather_evidence(model, x, y)
     assert (
         model.training
         and torch.equal(state, torch.get_rng_state())
-        and model.augmentation.bounds() == bounds
+        and model.augmentation.extent == bounds
     )
     assert gather_evidence(model, x, y) == first
 
@@ -305,7 +305,7 @@ def test_mirrored_masks_are_told_as_such():
         findings = Evidence(10, 2.0, known, {"flip_horizontal": evidence})
         options = {"evidence": findings, "followed": augmentation.names, "output_name": "masks"}
         told += [
-            verdict.sentence for verdict in verdicts(augmentation, augmentation.bounds(), **options)
+            verdict.sentence for verdict in verdicts(augmentation, augmentation.extent, **options)
         ]
     assert (
         "equivariant, masks follow under mirroring" in told[0]

@@ -117,7 +117,7 @@ def _with_workers(recipe: Recipe, dataset: Dataset) -> Recipe:
     """The recipe with worker processes, one per free core and at most 4, for data that are read from disk."""
     if dataset.in_memory or recipe.workers > 0:
         return recipe
-    return recipe.but(workers=max(1, min(_cores() // distributed.neighbours(), 4)))
+    return recipe.but(workers=max(1, min(_cores() // distributed.local_world(), 4)))
 
 
 def _again(folder: RunFolder, settings: dict[str, Any]) -> str:
@@ -145,7 +145,7 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
     recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too
     idle = {
-        "gradient": ("tolerance", "holdout_fraction"),
+        "gradient": ("tolerance", "holdout_fraction", "probe"),
         "probe": ("reg_weight", "augmentation_lr", "warm_up"),
     }.get(recipe.method, ())
     for name in idle:
@@ -253,7 +253,7 @@ class _Run:
         fixed = self.recipe.but(method="auto", theta_every=1)  # where no bound moves
         refit = baseline = None
         if self.settings["refit"]:
-            setup = self._prepare(fixed, learned.in_turns())
+            setup = self._prepare(fixed, learned.for_refit())
             refit = self._train("refit", setup, "refit on what was learned")
         if self.settings["baseline"]:
             setup = self._prepare(fixed, no_augmentation())

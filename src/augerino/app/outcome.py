@@ -87,7 +87,7 @@ def _write_figure(trained: Trained) -> None:
     true = {
         name: extent
         for name, extent in trained.dataset.true_extent.items()
-        if name in learned.bounds
+        if name in learned.extent
     }
     path = trained.folder.figures / "ranges.png"
     write_ranges(path, learned.augmentation, learned.start, true)
@@ -119,7 +119,7 @@ def _seeds(trained: Trained) -> list[dict[str, Any]]:
         entries.append(
             {
                 "seed": recipe.seed + i,
-                "learned": learned.bounds,
+                "learned": learned.extent,
                 "accuracy": None if accuracy is None else accuracy.mean,
             }
         )
@@ -131,12 +131,16 @@ def _print(trained: Trained, outcome: measuring.Outcome, report: str) -> None:
     screen.print_verdicts(outcome.verdicts)
     screen.print_scores(outcome.scores, trained.dataset.task)
     if trained.others:
-        bounds = [learned.bounds, *(other.bounds for other in trained.others)]
+        bounds = [learned.extent, *(other.extent for other in trained.others)]
         screen.print_seeds(learned.augmentation, bounds)
     has_images = trained.dataset.kind in ("images", "masks")
     command = ["augerino", "export", str(trained.folder.path), "--to"]
     export = shlex.join([*command, "torchvision" if has_images else "policy"])
-    mover = f"asking {learned.asked} held-back items" if learned.asked else "the gradient"
+    mover = (
+        f"asking {learned.n_probe_items} held-back items"
+        if learned.n_probe_items
+        else "the gradient"
+    )
     screen.console.print(
         f"\nTrained in {learned.seconds:.0f} s, bounds moved by {mover}. Report: {report}\n"
         f"Take it elsewhere:  {export}",

@@ -1,4 +1,4 @@
-"""Held-out loss when one coordinate is widened, disabled or fixed; the evidence behind a verdict."""
+"""Held-out loss with one coordinate widened, disabled or fixed: the evidence behind a verdict."""
 
 import math
 from dataclasses import dataclass
@@ -161,22 +161,20 @@ def _measure(
     steps: int,
     resamples: Resamples,
 ) -> CoordinateEvidence:
-    augmentation = items.model.augmentation
-    extent = augmentation.distribution.reach[index].item()
-    limit = augmentation.limits[index].item()
-    low, high = (end[index].item() for end in augmentation.distribution.support)
-    is_discrete = (low, high) == (0.0, 1.0)
+    coordinate = items.model.augmentation.coordinates[index]
+    limit = coordinate.limit
     off = items.scores_with(index, 0.0)
-    if is_discrete:
+    if coordinate.discrete:
         wider_extent = 1.0
         wider = items.scores_with(index, 1.0)
         extents = [0.0, 1.0]
         losses = [off.loss, wider.loss]
     else:
-        wider_extent = min(WIDER * extent, limit)
-        factor = wider_extent / max(extent, 1e-12)
+        wider_extent = min(WIDER * coordinate.max_abs, limit)
+        factor = wider_extent / max(coordinate.max_abs, 1e-12)
         wider = items.scores_with(index, factor * items.t[:, index])
-        extents = torch.linspace(0, _largest_extent(extent, limit), steps + 1).tolist()
+        largest = _largest_extent(coordinate.max_abs, limit)
+        extents = torch.linspace(0, largest, steps + 1).tolist()
         losses = [off.loss]
         for value in extents[1:]:
             right = items.scores_with(index, value).loss
@@ -185,10 +183,10 @@ def _measure(
     rises = torch.stack(losses) - losses[0]  # (extents, items)
     edge = None
     interval = None
-    if not is_discrete:
+    if not coordinate.discrete:
         edge, interval = _find_edge(rises, extents, tolerance, resamples)
     return CoordinateEvidence(
-        coordinate=augmentation.names[index],
+        coordinate=coordinate.name,
         off=resamples.estimate(off.loss - learned.loss),
         off_accuracy=_accuracy_change(off, learned, resamples),
         wider=resamples.estimate(wider.loss - learned.loss),

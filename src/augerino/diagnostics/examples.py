@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.augmentation import Augmentation
+from augerino.coordinate import LearnedCoordinate
 from augerino.diagnostics.frames import UNKNOWN, draw, draw_labels, label_key, reduced, strip
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import files
@@ -52,12 +52,11 @@ def write_gallery(
         frames: steps of a continuous coordinate; odd, so that the middle one is the input itself.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    augmentation = model.augmentation
-    device = augmentation.limits.device
+    device = model.augmentation.distribution.extent.device
     examples = tree.to(tree.take(examples, slice(MAX_EXAMPLES)), device)
     n_examples = tree.batch_size(examples)
-    n_coordinates = len(augmentation.names)
-    axes = [_axis(augmentation, index, frames) for index in range(n_coordinates)]
+    axes = [_axis(coordinate, frames) for coordinate in model.augmentation.coordinates]
+    n_coordinates = len(axes)
     max_bytes = MAX_BYTES // max(n_examples * n_coordinates, 1)
     strips = []
     classes = set[int]()
@@ -111,36 +110,28 @@ def _legend_entry(label: int) -> dict[str, Any]:
     return {"class": label, "color": color, "chequered": is_chequered}
 
 
-def _axis(augmentation: Augmentation, index: int, count: int) -> dict[str, Any]:
+def _axis(coordinate: LearnedCoordinate, count: int) -> dict[str, Any]:
     """The values at which one coordinate is shown: up to the learned edges, and as far beyond."""
-    name = augmentation.names[index]
-    distribution = augmentation.distribution
-    low, high = (end[index].item() for end in distribution.support)
-    if (low, high) == (0.0, 1.0) and _is_discrete(augmentation, index):
+    if coordinate.discrete:
         return {
-            "name": name,
+            "name": coordinate.name,
             "values": [0.0, 1.0],
             "texts": ["as it is", "flipped"],
-            "inside": [True, distribution.reach[index].item() > 0.02],
+            "inside": [True, not coordinate.is_negligible],
             "discrete": True,
         }
-    if math.isinf(low) or math.isinf(high):  # a Gaussian: two standard deviations
-        mean = float(distribution().mean[index].detach())
-        deviation = distribution.spread[index].item()
-        low = min(0.0, mean - 2 * deviation)
-        high = max(0.0, mean + 2 * deviation)
+    low = min(0.0, coordinate.low)
+    high = max(0.0, coordinate.high)
     edges = [edge for edge in (low, high) if edge != 0] or [-MIN_RANGE, MIN_RANGE]
-    limit = augmentation.limits[index].item()
     values = {0.0}
     for edge in edges:
-        values.update(_values_towards(edge, limit, max(1, (count - 1) // len(edges))))
+        values.update(_values_towards(edge, coordinate.limit, max(1, (count - 1) // len(edges))))
     points = sorted(values)
     slack = 1e-6 * max(abs(low), abs(high))
-    unit = augmentation.transform.unit(name)
     return {
-        "name": name,
+        "name": coordinate.name,
         "values": points,
-        "texts": [unit.value(value) for value in points],
+        "texts": [coordinate.unit.value(value) for value in points],
         "inside": [low - slack <= value <= high + slack for value in points],
         "discrete": False,
     }
@@ -166,13 +157,6 @@ def _values_towards(edge: float, limit: float, count: int) -> list[float]:
     start = inside[-1] if inside else 0.0
     beyond = [start + (end - start) * (i + 1) / n_beyond for i in range(n_beyond)]
     return [sign * value for value in (*inside, *beyond)]
-
-
-def _is_discrete(augmentation: Augmentation, index: int) -> bool:
-    """Whether a coordinate is 0 or 1, by the part of the distribution that draws it."""
-    parts = getattr(augmentation.distribution, "parts", [augmentation.distribution])
-    owners = [part for part in parts for _ in range(part.size)]
-    return bool(owners[index].discrete)
 
 
 @dataclass(frozen=True)

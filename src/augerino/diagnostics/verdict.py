@@ -1,16 +1,13 @@
 """Verdicts: for each coordinate, whether it is a symmetry of the data, and over which range."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from augerino.augmentation import Augmentation
-from augerino.coordinate import Unit
+from augerino.coordinate import LearnedCoordinate
 from augerino.diagnostics.evidence import CoordinateEvidence, Evidence
 
-NEGLIGIBLE = 0.02  # fraction of the limit: a few degrees of rotation or a pixel of translation
-FULL = 0.95  # fraction of the limit from which a range counts as the full range
 MAX_INTERVAL = 0.5  # a wider interval, as a fraction of the extent, leaves a verdict undecided
 
 Answer = Literal["symmetry", "full", "none", "undecided"]
@@ -66,14 +63,13 @@ def verdicts(
         output_name: plural noun for the outputs in sentences, such as "masks".
     """
     true = true or {}
-    described = augmentation.describe()
     # Known extents hold for one coordinate at a time; together the data may allow less.
     alone = " by itself" if len(true.keys() & start.keys()) > 1 else ""
     results = []
-    for index, name in enumerate(augmentation.names):
-        case = _case(
-            augmentation,
-            index,
+    for coordinate in augmentation.coordinates:
+        name = coordinate.name
+        case = _Case(
+            coordinate,
             is_unfinished=name in unfinished,
             follower=output_name if name in followed else None,
         )
@@ -82,21 +78,21 @@ def verdicts(
             answer, words = _undecided("the network is no better than chance on held-out data")
         elif found is None:
             answer, words = _from_extent(case)
-        elif case.is_discrete:
+        elif coordinate.discrete:
             answer, words = _from_mirroring(case, found)
         else:
             answer, words = _from_edge(case, found)
         sentence = f"{name}: {words}"
         if name in true:
-            sentence += f" — true extent{alone} {case.unit.extent(true[name])}"
+            sentence += f" — true extent{alone} {coordinate.unit.extent(true[name])}"
         is_decided = answer in ("symmetry", "full")
         results.append(
             Verdict(
                 coordinate=name,
                 start=start[name],
-                learned=case.spread,
-                start_text=case.unit.extent(start[name]),
-                learned_text=described[name],
+                learned=coordinate.extent,
+                start_text=coordinate.unit.extent(start[name]),
+                learned_text=coordinate.text,
                 answer=answer,
                 sentence=sentence,
                 interval=found.interval if found is not None and is_decided else None,
@@ -110,24 +106,19 @@ class _Case:
     """One learned coordinate.
 
     Attributes:
-        reach: largest coordinate value that is drawn.
-        spread: learned extent.
-        limit: where the coordinate wraps or degenerates.
-        text: the learned extent as text.
-        unit: of the coordinate.
-        is_discrete: whether the coordinate is 0 or 1.
+        coordinate: with its learned range.
         is_unfinished: whether its bound was still moving when training ended.
         follower: what transforms along with the input, such as "masks"; None for an invariance.
     """
 
-    reach: float
-    spread: float
-    limit: float
-    text: str
-    unit: Unit
-    is_discrete: bool
+    coordinate: LearnedCoordinate
     is_unfinished: bool
     follower: str | None
+
+    @property
+    def text(self) -> str:
+        """The learned range, without its rate."""
+        return self.coordinate.range_text
 
     @property
     def symmetric(self) -> str:
@@ -138,35 +129,10 @@ class _Case:
 
     @property
     def up_to(self) -> str:
-        """The learned extent after "up to": its edge, or all of it where it is not symmetric."""
-        if self.text == self.unit.extent(self.spread):
-            return self.unit.edge(self.spread)
-        return self.text
-
-    @property
-    def negligible(self) -> float:
-        """Extents below this count as no symmetry."""
-        if math.isinf(self.limit):
-            return NEGLIGIBLE
-        return NEGLIGIBLE * self.limit
-
-
-def _case(
-    augmentation: Augmentation, index: int, *, is_unfinished: bool, follower: str | None
-) -> _Case:
-    distribution = augmentation.distribution
-    name = augmentation.names[index]
-    low, high = (end[index].item() for end in distribution.support)
-    return _Case(
-        reach=distribution.reach[index].item(),
-        spread=augmentation.bounds()[name],
-        limit=augmentation.limits[index].item(),
-        text=augmentation.extents()[name],
-        unit=augmentation.transform.unit(name),
-        is_discrete=(low, high) == (0.0, 1.0),
-        is_unfinished=is_unfinished,
-        follower=follower,
-    )
+        """The learned range after "up to": its edge, or all of it where it is not symmetric."""
+        unit = self.coordinate.unit
+        extent = self.coordinate.extent
+        return unit.edge(extent) if self.text == unit.extent(extent) else self.text
 
 
 def _undecided(reason: str) -> tuple[Answer, str]:
@@ -186,9 +152,9 @@ def _from_extent(case: _Case) -> tuple[Answer, str]:
     follows = "" if case.follower is None else f", {case.follower} follow"
     if case.is_unfinished:
         return _still_moving(case)
-    if case.reach < case.negligible:
+    if case.coordinate.is_negligible:
         return "none", f"learned {case.text}, which is negligible"
-    if case.spread >= FULL * case.limit:
+    if case.coordinate.is_full:
         return "full", f"learned the full range ({case.text}){follows}"
     return "symmetry", f"learned {case.text}{follows}"
 
@@ -196,45 +162,47 @@ def _from_extent(case: _Case) -> tuple[Answer, str]:
 def _from_mirroring(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
     """The verdict on a flip, from the loss of mirrored held-out inputs."""
     is_harmless = found.rise[-1].mean <= found.tolerance
-    if case.reach >= 0.4 and is_harmless:
+    if case.coordinate.rate >= 0.4 and is_harmless:
         return "full", f"yes, {case.symmetric} under mirroring ({case.text} mirrored)"
     effect = "does not raise" if is_harmless else "raises"
     effect = f"mirroring {effect} the held-out loss"
-    if case.reach < 0.1 and not is_harmless:
+    if case.coordinate.rate < 0.1 and not is_harmless:
         return "none", f"no symmetry found, {effect} ({case.text} mirrored)"
     return _undecided(f"{case.text} mirrored, {effect}")
 
 
 def _from_edge(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
     """The verdict on a continuous coordinate, from the extent at which the held-out loss rises."""
-    if case.reach < case.negligible:
+    coordinate = case.coordinate
+    unit = coordinate.unit
+    if coordinate.is_negligible:
         return "none", f"no symmetry found (learned {case.text})"
-    is_full = case.reach >= FULL * case.limit
     if found.edge is None or found.interval is None:
-        return _without_edge(case, found.extents[-1], is_full)
-    edge = case.unit.edge(found.edge)
+        return _without_edge(case, found.extents[-1])
+    edge = unit.edge(found.edge)
     low, high = found.interval
-    interval = case.unit.span(low, high)
-    if high < case.negligible:
+    interval = unit.span(low, high)
+    if high < coordinate.negligible:
         return "none", f"no symmetry found (the held-out loss rises from {edge} on)"
-    if high - low > MAX_INTERVAL * max(found.edge, case.negligible):
-        between = f"{case.unit.edge(low)} and {case.unit.edge(high)}"
+    if high - low > MAX_INTERVAL * max(found.edge, coordinate.negligible):
+        between = f"{unit.edge(low)} and {unit.edge(high)}"
         return _undecided(f"the held-out loss starts to rise somewhere between {between}")
-    if found.edge > case.reach and case.is_unfinished:
+    if found.edge > coordinate.max_abs and case.is_unfinished:
         return _still_moving(case)
-    if found.edge >= FULL * case.limit and is_full:
+    if coordinate.is_at_limit(found.edge) and coordinate.is_full:
         return _full_range(case)
-    if low > case.reach:  # the data allow more than was learned
+    if low > coordinate.max_abs:  # the data allow more than was learned
         flat = f"the held-out loss stays flat up to {edge}, 95 %: {interval}"
         return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"
     return "symmetry", f"yes, {case.symmetric} up to {edge} (95 %: {interval})"
 
 
-def _without_edge(case: _Case, measured: float, is_full: bool) -> tuple[Answer, str]:
+def _without_edge(case: _Case, measured: float) -> tuple[Answer, str]:
     """The verdict where the loss does not rise up to the largest measured extent."""
-    if measured >= FULL * case.limit and is_full:
+    coordinate = case.coordinate
+    if coordinate.is_at_limit(measured) and coordinate.is_full:
         return _full_range(case)
     if case.is_unfinished:
         return _still_moving(case)
-    flat = f"the held-out loss stays flat even at {case.unit.edge(measured)}"
+    flat = f"the held-out loss stays flat even at {coordinate.unit.edge(measured)}"
     return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"

@@ -1,6 +1,5 @@
 """The front door: data in, learned symmetries out."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ def learn(
     """Trains a network behind a learned augmentation and returns both.
 
     In a process group of `torch.distributed` (`torchrun`) all processes train one model: call it in each with the same
-    arguments. docs/scaling.md says how data and noise are shared.
+    arguments. docs/data.md says how batches and random draws are split.
 
     Args:
         net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
@@ -58,7 +57,7 @@ def learn(
         >>> from augerino.data.synthetic.sprites import sprites
         >>> data = sprites(64)
         >>> learned = learn(None, (data.x, data.y), coordinates=("rotate",), epochs=1)
-        >>> sorted(learned.bounds)
+        >>> sorted(learned.extent)
         ['rotate']
     """
     if not isinstance(recipe, Recipe | None):
@@ -98,7 +97,7 @@ def train(
     objective = Objective(setup.loss, model.augmentation, regularizer, method.reg_weight)
     loader = method.loader if distributed.world() == 1 else Shares(method.loader)
     # A run may go on elsewhere: device and workers are no part of the settings that must agree.
-    settings = {**dataclasses.asdict(recipe), "device": None, "workers": None}
+    settings = {**recipe.to_flat(), "device": None, "workers": None}
     history = History()
     with setup.random():
         records = iter_epochs(
@@ -130,8 +129,8 @@ def train(
         recipe=recipe,
         n_outputs=setup.n_outputs,
         unfinished=method.unfinished(),
-        asked=method.asked,
-        mastered=method.mastered(),
+        n_probe_items=method.n_probe_items,
+        task_score=method.task_score(),
     )
 
 

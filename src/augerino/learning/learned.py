@@ -17,7 +17,7 @@ from augerino.diagnostics import Evaluation, Evidence, Verdict
 from augerino.errors import InputError
 from augerino.learning import outcome, result
 from augerino.learning.defaults import task_of
-from augerino.learning.probe import share_of_turns
+from augerino.learning.probe import refit_fraction
 from augerino.learning.recipe import Recipe
 from augerino.objective import Objective
 from augerino.report import write_report
@@ -33,14 +33,13 @@ class Learned:
         model: the averaged model.
         objective: that it was trained on.
         history: one record per epoch.
-        start: bound of each coordinate before the training.
+        start: extent of each coordinate before the training.
         dataset: that it was trained on. Methods that need held-out data use its test part unless given others.
         recipe: the settings of the training.
         n_outputs: of the network: one per class, or one per number of a target.
-        unfinished: coordinates whose bounds were still moving at the end.
-        asked: held-out samples that moved the bounds; 0 if the gradient did.
-        mastered: fraction of the information in the labels that the network had when the bounds were fixed; None if the
-            gradient moved them.
+        unfinished: coordinates whose extents were still moving at the end.
+        n_probe_items: held-out samples that moved the extents; 0 if the gradient did.
+        task_score: information / maximum on these when the extents were fixed; None if the gradient moved them.
     """
 
     model: models.InvariantModel
@@ -51,8 +50,8 @@ class Learned:
     recipe: Recipe = field(repr=False)
     n_outputs: int
     unfinished: tuple[str, ...] = ()
-    asked: int = 0
-    mastered: float | None = None
+    n_probe_items: int = 0
+    task_score: float | None = None
 
     @property
     def task(self) -> Task:
@@ -71,20 +70,22 @@ class Learned:
         return Policy.of(self.augmentation)
 
     @property
-    def bounds(self) -> dict[str, float]:
-        return self.augmentation.bounds()
+    def extent(self) -> dict[str, float]:
+        """The learned extent of each coordinate by name, in the coordinate's own unit."""
+        return self.augmentation.extent
 
     @property
     def seconds(self) -> float:
         """Time that the training took."""
         return sum(record.seconds for record in self.history.epochs)
 
-    def in_turns(self) -> Augmentation:
-        """What was learned, for a model that is to be trained on it anew: `learn(net, data, augmentation=learned.in_turns())`.
+    def for_refit(self) -> Augmentation:
+        """The learned ranges with a rate per coordinate, for training a new model on them.
 
-        Coordinates that end somewhere take turns (`Augmentation.in_turns`), as rarely as suits what the network knew.
+        `learn(net, data, augmentation=learned.for_refit())`; see `Augmentation.with_rates`. The higher the score of the
+        network on its task, the lower the rates (`refit_fraction`).
         """
-        return self.augmentation.in_turns(share_of_turns(self.mastered))
+        return self.augmentation.with_rates(refit_fraction(self.task_score))
 
     def verdicts(
         self, true: Mapping[str, float] | None = None, evidence: Evidence | None = None

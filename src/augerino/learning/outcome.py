@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.augmentation import Augmentation
+from augerino.coordinate import LearnedCoordinate
 from augerino.data import Dataset
 from augerino.data.arrays import CheckedBatches
 from augerino.data.loading import draw_samples, make_loader
@@ -184,10 +184,10 @@ def _orbits(
     model = learned.model.with_nodes(ORBIT_NODES)
     is_classification = dataset.task == "classification"
     orbits = []
-    for i, name in enumerate(augmentation.names):
-        span = _span(augmentation, i)
-        if span is None:
+    for coordinate in augmentation.coordinates:
+        if coordinate.discrete:
             continue
+        span = _span(coordinate)
         values = torch.linspace(-span, span, ORBIT_VALUES)
         for e in range(min(ORBITS, len(targets))):
             example = tree.map(lambda leaf, e=e: leaf[e].to(device), examples)  # type: ignore[misc]
@@ -195,7 +195,7 @@ def _orbits(
                 model,
                 example,
                 augmentation.transform,
-                name,
+                coordinate.name,
                 values,
                 probabilities=is_classification,
             )
@@ -204,16 +204,12 @@ def _orbits(
     return orbits
 
 
-def _span(augmentation: Augmentation, i: int) -> float | None:
-    """How far an orbit goes along coordinate i: twice the learned reach; None for a discrete coordinate."""
-    low, high = (end[i].item() for end in augmentation.distribution.support)
-    if (low, high) == (0.0, 1.0):
-        return None
-    limit = augmentation.limits[i].item()
-    span = 2 * augmentation.distribution.reach[i].item()
-    if math.isfinite(limit):
-        span = max(span, 0.25 * limit)
-    return min(limit, span)
+def _span(coordinate: LearnedCoordinate) -> float:
+    """How far an orbit goes to each side: twice the learned range, within the limit of the coordinate."""
+    span = 2 * coordinate.max_abs
+    if math.isfinite(coordinate.limit):
+        span = max(span, 0.25 * coordinate.limit)
+    return min(coordinate.limit, span)
 
 
 def _orbit_entry(curve: Orbit, dataset: Dataset, label: int | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from augerino.coordinate import Coordinate
 from augerino.diagnostics import CoordinateEvidence, Estimate, Score, Verdict
 from augerino.diagnostics.examples import write_gallery
 from augerino.learning.outcome import Outcome
@@ -81,9 +82,9 @@ def result(outcome: Outcome) -> dict[str, Any]:
             "shape": list(dataset.shape),
             "notes": list(dataset.notes),
         },
-        "bounds": learned.bounds,
+        "bounds": learned.extent,
         "recipe": dataclasses.asdict(learned.recipe),
-        "asked": learned.asked,
+        "asked": learned.n_probe_items,
         "seed": learned.recipe.seed,
         "seconds": round(learned.seconds, 2),
         "versions": {
@@ -99,16 +100,15 @@ def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
     augmentation = outcome.learned.augmentation
     name = verdict.coordinate
     i = augmentation.names.index(name)
+    coordinate = augmentation.coordinates[i]
     low, high = (end[i].item() for end in augmentation.distribution.support)
-    limit = augmentation.limits[i].item()
-    is_discrete = (low, high) == (0.0, 1.0)
     is_bounded = math.isfinite(low) and math.isfinite(high)
     return {
         "name": name,
-        "unit": augmentation.transform.unit(name).symbol,
+        "unit": coordinate.unit.symbol,
         "start": verdict.start,
         "learned": verdict.learned,
-        "limit": limit if math.isfinite(limit) else None,
+        "limit": coordinate.limit if math.isfinite(coordinate.limit) else None,
         "start_text": verdict.start_text,
         "learned_text": verdict.learned_text,
         "answer": verdict.answer,
@@ -116,18 +116,16 @@ def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
         "interval": verdict.interval,
         "true": outcome.dataset.true_extent.get(name),
         "support": [low, high] if is_bounded else None,
-        "discrete": is_discrete,
-        "evidence": _evidence(outcome, outcome.evidence.coordinates[name], is_discrete),
+        "discrete": coordinate.discrete,
+        "evidence": _evidence(coordinate, outcome.evidence.coordinates[name]),
     }
 
 
-def _evidence(outcome: Outcome, found: CoordinateEvidence, is_discrete: bool) -> dict[str, Any]:
-    unit = outcome.learned.augmentation.transform.unit(found.coordinate)
-
+def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, Any]:
     def text(extent: float) -> str:
-        if not is_discrete:
-            return unit.extent(extent)
-        return "all mirrored" if extent else "none mirrored"
+        if coordinate.discrete:
+            return "all mirrored" if extent else "none mirrored"
+        return coordinate.unit.extent(extent)
 
     return {
         "off": _change(0.0, "switched off", found.off, found.off_accuracy),

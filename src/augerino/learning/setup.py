@@ -28,7 +28,7 @@ from augerino.learning.methods import Method, choose_method
 from augerino.learning.recipe import Recipe
 from augerino.models import evaluation_mode
 from augerino.runtime import distributed
-from augerino.training.loop import choose_precision
+from augerino.training.precision import choose_precision
 
 N_SAMPLE = 256  # training samples of a `Dataset` from which the default augmentation is scaled
 
@@ -48,7 +48,7 @@ class Setup:
         n_epochs: passes over the training part.
         n_steps: batches per pass.
         n_outputs: of the network.
-        start: bound of each coordinate before the training.
+        start: extent of each coordinate before the training.
         random_state: of torch after the set-up.
     """
 
@@ -118,7 +118,7 @@ def _prepare(
         x = sample[0] if dataset is None else draw_samples(train, N_SAMPLE)[0]
         augmentation = default_augmentation(recipe, kind, x)
     _check_augmentation(augmentation, sample[0])
-    start = augmentation.bounds()
+    start = augmentation.extent
     if net is None or isinstance(net, str):
         check_channels(sample[0])
         if n_outputs is None:

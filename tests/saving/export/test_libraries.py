@@ -266,7 +266,7 @@ class TestAlbumentations:
 
 
 class Gamma(ag.Transform):
-    names = ("gamma",)
+    coordinates = (ag.Coordinate("gamma"),)
 
     def forward(self, x, t):
         return x ** t.exp()[:, :, None, None]
@@ -280,7 +280,7 @@ class TestWithoutTheLibrary:
         for augmentation, kind in ((lens, "On"), (own, "Gamma")):
             for policy in (augmentation, ag.Policy.of(augmentation)):
                 with pytest.raises(
-                    ag.InputError, match=f"holds {kind}, which {library} has no word for"
+                    ag.InputError, match=f"holds {kind}, which cannot be exported to {library}"
                 ):
                     exporting.standalone(policy, library)
 
