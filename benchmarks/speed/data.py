@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino.data import open_dataset
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.data.readers import streams
 from augerino.data.readers.streams import StreamLoader
 from augerino.nets.small import SmallCNN

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from augerino.data.arrays import count_batches
+from augerino.data.batches import count_batches
 from augerino.data.synthetic.sprites import sprites
 from augerino.errors import InputError
 from augerino.learning.recipe import Recipe

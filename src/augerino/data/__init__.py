@@ -1,7 +1,7 @@
 """Datasets: your own from a path or from arrays, and synthetic ones with known symmetries."""
 
 from augerino.data import arrays
-from augerino.data.arrays import Batches
+from augerino.data.batches import Batches
 from augerino.data.dataset import Dataset
 from augerino.data.opening import open_dataset
 from augerino.data.synthetic.clouds import clouds

@@ -8,7 +8,7 @@ from torch.utils import data as torch_data
 
 from augerino import tree
 from augerino.data import arrays
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.data.readers.streams import ImageStream, StreamLoader
 from augerino.errors import InputError
 from augerino.runtime import distributed
@@ -32,7 +32,7 @@ def make_loader(
         shared: each of several processes loads its slice of every batch.
     """
     if _is_pair(data):
-        x, y = arrays.check_whole(*data)
+        x, y = arrays.validate_arrays(*data)
         _check_count(len(y), shared)
         batches = Batches(x, y, batch_size, shuffle=shuffle, shared=shared)
         return CheckedBatches(batches, labels=y, training=shuffle)
@@ -56,7 +56,7 @@ def first_batch(loader: CheckedBatches) -> tuple[Any, Tensor]:
     """The first batch of a loader; of data in memory, the first samples. Leaves the random state unchanged."""
     if isinstance(loader.batches, Batches):
         start = slice(loader.batches.batch_size)
-        return arrays.check(tree.take(loader.batches.x, start), loader.batches.y[start])
+        return arrays.validate_batch(tree.take(loader.batches.x, start), loader.batches.y[start])
     with torch.random.fork_rng():
         batch = next(iter(loader), None)
     if batch is None:
@@ -81,9 +81,9 @@ def draw_samples(data: Any, count: int, seed: int = 0) -> tuple[Any, Tensor]:
     A `DataLoader` can only be read in its own order, so its first samples are taken.
     """
     if _is_pair(data):
-        x, y = arrays.check_whole(*data)
+        x, y = arrays.validate_arrays(*data)
         chosen = _draw_indices(len(y), count, seed)
-        return arrays.check(tree.take(x, chosen), y[chosen])
+        return arrays.validate_batch(tree.take(x, chosen), y[chosen])
     if isinstance(data, torch_data.Dataset) and not isinstance(data, torch_data.IterableDataset):
         chosen = _draw_indices(len(data), count, seed)  # type: ignore[arg-type]
         if isinstance(data, ImageStream):

@@ -10,13 +10,13 @@ from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.dataset import Dataset
 from augerino.data.readers import (
     array_files,
+    ase_files,
     folders,
     huggingface,
-    listed,
+    image_tables,
     masks,
-    molecule_files,
     parts,
-    shards,
+    tar_shards,
 )
 from augerino.data.readers.fingerprints import fingerprint
 from augerino.data.readers.naming import shown
@@ -166,13 +166,13 @@ def _read(place: Path, options: ReadOptions) -> RawDataset:
             if test is not None
         ):
             return masks.read_pairs(place, options)
-        if tables := listed.find_tables(place):
-            return listed.read_listed(place, tables, options)
+        if tables := image_tables.find_tables(place):
+            return image_tables.read_tables(place, tables, options)
         inside = folders.subfolders(place).values()
-        if shards.find_shards(place) and not any(
+        if tar_shards.find_shards(place) and not any(
             folders.images_below(folder, place) for folder in inside
         ):
-            return shards.read(place, options)
+            return tar_shards.read(place, options)
         return folders.read_classes(place, options)
     if not place.is_file():
         raise InputError(f"{shown(place)} is neither a file nor a folder.")
@@ -184,13 +184,13 @@ def _read(place: Path, options: ReadOptions) -> RawDataset:
         case ".npy":
             return array_files.read_npy(place, options)
         case ".csv":
-            return listed.read_listed(place.parent, [(None, place)], options)
+            return image_tables.read_tables(place.parent, [(None, place)], options)
         case ".parquet":
             return huggingface.read(place, options)
         case ".tar":
-            return shards.read(place, options)
-        case ending if ending in molecule_files.ENDINGS:
-            return molecule_files.read(place, options)
+            return tar_shards.read(place, options)
+        case ending if ending in ase_files.ENDINGS:
+            return ase_files.read(place, options)
     raise InputError(
         f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, a "
         ".parquet, a .tar of images and labels, or molecules as .xyz, .extxyz or .db."

@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from augerino.augmentation import Augmentation
-from augerino.data.shares import Shares
+from augerino.data.process_slices import ProcessSlices
 from augerino.errors import InputError
 from augerino.learning.learned import Learned
 from augerino.learning.recipe import Recipe
@@ -95,7 +95,7 @@ def train(
     model = setup.model
     method = setup.method
     objective = Objective(setup.loss, model.augmentation, regularizer, method.reg_weight)
-    loader = method.loader if distributed.world() == 1 else Shares(method.loader)
+    loader = method.loader if distributed.world() == 1 else ProcessSlices(method.loader)
     # A run may go on elsewhere: device and workers are no part of the settings that must agree.
     settings = {**recipe.to_flat(), "device": None, "workers": None}
     history = History()

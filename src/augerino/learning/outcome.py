@@ -12,7 +12,7 @@ from torch import Tensor
 from augerino import tree
 from augerino.coordinate import LearnedCoordinate
 from augerino.data import Dataset
-from augerino.data.arrays import CheckedBatches
+from augerino.data.batches import CheckedBatches
 from augerino.data.loading import draw_samples, make_loader
 from augerino.diagnostics import (
     Evidence,

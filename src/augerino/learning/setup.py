@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from augerino import models, tree
 from augerino.augmentation import Augmentation
 from augerino.data import Dataset, arrays, open_dataset
-from augerino.data.arrays import CheckedBatches, Kind, Task
+from augerino.data.arrays import Kind, Task
+from augerino.data.batches import CheckedBatches
 from augerino.data.loading import count_steps, draw_samples, first_batch, make_loader
 from augerino.errors import InputError
 from augerino.learning.defaults import (

@@ -188,19 +188,19 @@ def _scan(
     return good, numbers
 
 
-def which_classes(y: Tensor | Masks, classes: int, kept: np.ndarray) -> np.ndarray:
+def which_classes(y: Tensor | Masks, n_classes: int, kept: np.ndarray) -> np.ndarray:
     """Which classes are in the mask of each item.   y: (N, H, W), or those kept of masks on disk   returns (N, K) bool"""
     return (
         y.holds[kept]
         if isinstance(y, Masks)
-        else np.stack([_held(np.unique(mask), classes) for mask in y.numpy()])
+        else np.stack([_held(np.unique(mask), n_classes) for mask in y.numpy()])
     )
 
 
-def _held(labels: np.ndarray, classes: int) -> np.ndarray:
+def _held(labels: np.ndarray, n_classes: int) -> np.ndarray:
     held = np.zeros(IGNORE + 1, dtype=bool)
     held[labels] = True
-    return held[:classes]
+    return held[:n_classes]
 
 
 def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:

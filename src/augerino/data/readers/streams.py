@@ -12,29 +12,29 @@ import torch
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset
 
-from augerino.data.arrays import count_batches
+from augerino.data.batches import count_batches
 from augerino.data.readers.naming import shown, some
-from augerino.data.readers.nearby import MIXED, NearbyBatches
 from augerino.data.readers.pictures import Form, Header, UnreadableImage, decode, read_header
 from augerino.data.readers.raw import Progress, ReadOptions
+from augerino.data.readers.shard_sampler import N_MIXED, ShardSampler
 from augerino.data.readers.sizes import describe_resizing
 from augerino.errors import InputError
 from augerino.runtime import distributed
 
 Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
 MEND = "Repair or remove it, or skip bad files with --skip-bad."
-LOOKED = 2000  # images in lots whose headers are looked at beforehand
+LOOKED = 2000  # sharded images whose headers are read beforehand
 MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
 
 
 class Pictures(ABC):
     """Encoded images by number. A subclass says how many there are, what each is called, and opens one.
 
-    Where images are read best in lots, `lots` says where each lot ends, and `mixed` how many may be mixed.
+    Images in shards set `shard_ends`, the index after the last image of each, and `n_mixed`, how many are mixed.
     """
 
-    lots: np.ndarray | None = None
-    mixed: int = MIXED
+    shard_ends: np.ndarray | None = None
+    n_mixed: int = N_MIXED
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -98,22 +98,22 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
         return self.image(i), self.targets[i]
 
     def only(self, items: Tensor) -> "ImageStream":
-        """Some of the items; of images in lots in the order of these."""
+        """Some of the samples; of images in shards in the order of the shards."""
         chosen = self.order[items.numpy()]
         return ImageStream(
             self.pictures,
             self.form,
             self.targets,
-            chosen if self.pictures.lots is None else np.sort(chosen),
+            chosen if self.pictures.shard_ends is None else np.sort(chosen),
         )
 
     @property
-    def lots(self) -> np.ndarray | None:
-        """The number of each item's lot, if they lie in lots."""
+    def shards(self) -> np.ndarray | None:
+        """The shard of each sample, (n,); None if the images are not in shards."""
         return (
             None
-            if self.pictures.lots is None
-            else np.searchsorted(self.pictures.lots, self.order, side="right")
+            if self.pictures.shard_ends is None
+            else np.searchsorted(self.pictures.shard_ends, self.order, side="right")
         )
 
     def image(self, i: int) -> Tensor:
@@ -142,14 +142,14 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         lone = shuffle and count_batches(len(dataset), batch_size, processes) < -(
             -len(dataset) // batch_size
         )
-        lots = dataset.lots if shuffle and isinstance(dataset, ImageStream) else None
-        if lots is not None:
+        shards = dataset.shards if shuffle and isinstance(dataset, ImageStream) else None
+        if shards is not None:
             readers = {
                 "processes": processes,
                 "process": distributed.rank() if shared else 0,
                 "workers": max(num_workers, 1),
             }
-            near = NearbyBatches(lots, batch_size, mixed=dataset.pictures.mixed, **readers)
+            near = ShardSampler(shards, batch_size, n_mixed=dataset.pictures.n_mixed, **readers)
             super().__init__(dataset, batch_sampler=near, num_workers=num_workers)
         elif processes == 1:
             super().__init__(
@@ -157,7 +157,9 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
             )
         else:
             batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=lone)
-            super().__init__(dataset, batch_sampler=Share(batches), num_workers=num_workers)
+            super().__init__(
+                dataset, batch_sampler=ProcessSliceSampler(batches), num_workers=num_workers
+            )
 
     def only(
         self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
@@ -186,8 +188,8 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         raise UnreadableImage(sentence)
 
 
-class Share(Sampler[list[int]]):
-    """One process's share of every batch, so that it reads no other items. The processes must draw the same order."""
+class ProcessSliceSampler(Sampler[list[int]]):
+    """This process's slice of every batch, so that it loads no other samples. All processes must draw the same order."""
 
     def __init__(self, batches: BatchSampler) -> None:
         self.batches = batches
@@ -281,13 +283,13 @@ def _read_headers(
 
 
 def _looked(pictures: Pictures) -> np.ndarray:
-    """Which images are looked at beforehand: all, but of many in lots, which would have to be read whole, a few of each lot."""
-    if pictures.lots is None or len(pictures) <= LOOKED:
+    """Which images are looked at beforehand: all, but of many in shards, which would have to be read whole, a few of each."""
+    if pictures.shard_ends is None or len(pictures) <= LOOKED:
         return np.arange(len(pictures))
-    each = max(1, LOOKED // len(pictures.lots))
-    starts = np.concatenate([[0], pictures.lots[:-1]])
+    each = max(1, LOOKED // len(pictures.shard_ends))
+    starts = np.concatenate([[0], pictures.shard_ends[:-1]])
     return np.concatenate(
-        [np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.lots, strict=True)]
+        [np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.shard_ends, strict=True)]
     )
 
 

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import augerino as ag
-from augerino.data.arrays import CheckedBatches
+from augerino.data.batches import CheckedBatches
 from augerino.learning.methods import choose_method
 from augerino.learning.probe import refit_fraction
 from augerino.learning.released import NEAR_ZERO, WIDE, ReleasedPenalty

@@ -98,14 +98,14 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
 class TarPictures(Pictures):
     """Pictures by where they lie in tar files, which are opened as needed, a few at a time."""
 
-    lots: np.ndarray
+    shard_ends: np.ndarray
 
     def __init__(
         self, root: Path, shards: list[str], offsets: list[np.ndarray], sizes: list[np.ndarray]
     ) -> None:
         self.root, self.shards = str(root), shards
         self.offsets, self.sizes = np.concatenate(offsets), np.concatenate(sizes)
-        self.lots = np.cumsum([len(part) for part in offsets])
+        self.shard_ends = np.cumsum([len(part) for part in offsets])
         self._open: OrderedDict[int, BinaryIO] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,11 +119,11 @@ class TarPictures(Pictures):
         return len(self.offsets)
 
     def _shard(self, i: int) -> int:
-        return int(np.searchsorted(self.lots, i, side="right"))
+        return int(np.searchsorted(self.shard_ends, i, side="right"))
 
     def name(self, i: int) -> str:
         shard = self._shard(i)
-        return f"picture {i - (int(self.lots[shard - 1]) if shard else 0)} of {self.shards[shard]}"
+        return f"picture {i - (int(self.shard_ends[shard - 1]) if shard else 0)} of {self.shards[shard]}"
 
     def open(self, i: int) -> BinaryIO:
         shard, size, offset = self._shard(i), int(self.sizes[i]), int(self.offsets[i])

@@ -33,7 +33,7 @@ def find_tables(root: Path) -> list[tuple[bool | None, Path]]:
     return tables if len(parts) > 1 and len(tables) == len(parts) else []
 
 
-def read_listed(
+def read_tables(
     root: Path, tables: list[tuple[bool | None, Path]], options: ReadOptions
 ) -> RawDataset:
     """Reads the images that tables name, with a class or a quantity for each."""

@@ -12,7 +12,7 @@ import torch
 
 import augerino as ag
 from augerino.data import open_dataset
-from augerino.data.readers import shards, streams
+from augerino.data.readers import streams, tar_shards
 from augerino.data.readers.streams import ImageStream, StreamLoader
 from tests.data.made import class_folder, encoded, everything, picture, shard_folder, write_tar
 
@@ -228,7 +228,7 @@ class TestRefused:
 
 
 def test_a_few_shards_are_open_at_a_time(tmp_path, streamed, monkeypatch):
-    monkeypatch.setattr(shards, "OPEN", 2)
+    monkeypatch.setattr(tar_shards, "OPEN", 2)
     train = open_dataset(shard_folder(tmp_path, shards=5)).train
     everything(train)
     assert len(train.pictures._open) == 2
