@@ -44,10 +44,8 @@ def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
         raise InputError(
             f"{what} takes one number or a vector of them, but got {value!r}."
         ) from error
-    if vector.dim() == 0 and like is None:
-        vector = vector.reshape(1)
-    elif vector.dim() == 0:
-        vector = vector.expand(like.shape).clone()
+    if vector.dim() == 0:
+        vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
     if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
         expected = "one number or a vector" if like is None else f"one number or {like.numel()}"
         raise InputError(f"{what} takes {expected}, but got shape {tuple(vector.shape)}.")
