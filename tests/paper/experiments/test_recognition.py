@@ -95,7 +95,9 @@ class TestRows:
             found[True].extent == found[False].extent
             and found[True].history.epochs[0].loss == found[False].history.epochs[0].loss
         )
-        assert found[True].augmentation.distribution.rate.tolist() == [21 / 256] * 6 + [1.0]
+        affine, flip = found[True].augmentation.distribution.parts
+        assert affine.rate.tolist() == [21 / 256] * 6
+        assert flip.rate.tolist() == flip.probability.tolist()
         one, other = (next(learned.model.net.parameters()) for learned in found.values())
         assert not torch.equal(one, other)
 
