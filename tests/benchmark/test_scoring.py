@@ -123,23 +123,23 @@ def test_every_contestant_runs_on_every_kind_of_coordinate(name):
         ("probe", {"method": "probe", "tolerance": 0.07}, 0.3, type(None)),
         (
             "squares",
-            {"method": "gradient", "weight": 0.07},
+            {"method": "gradient", "reg_weight": 0.07},
             0.3,
             type(None),
         ),  # what `learn` has by default
         (
             "squares-informed",
-            {"method": "gradient", "weight": 0.07, "warm_up": 0.1},
+            {"method": "gradient", "reg_weight": 0.07, "warm_up": 0.1},
             WIDE,
             ag.NegativeL2,
         ),
         (
             "released",
-            {"method": "gradient", "weight": 0.07, "augmentation_lr": 0.01, "warm_up": 0.0},
+            {"method": "gradient", "reg_weight": 0.07, "augmentation_lr": 0.01, "warm_up": 0.0},
             WIDE,
             ReleasedPenalty,
         ),
-        ("log-volume", {"method": "gradient", "weight": 0.07}, 0.3, ag.LogVolume),
+        ("log-volume", {"method": "gradient", "reg_weight": 0.07}, 0.3, ag.LogVolume),
     ],
 )
 def test_a_contestant_is_what_it_is_called(name, expected, rotate, regularizer, monkeypatch):
