@@ -31,7 +31,7 @@ _OWN: dict[
     **dict.fromkeys(("data", "net"), (str,)),
     **dict.fromkeys(("size", "task", "kind", "target"), (str, type(None))),
     "ignore": (int, type(None)),
-    "test_share": (int, float),
+    "test_fraction": (int, float),
     "seeds": (int,),
     **dict.fromkeys(("skip_bad", "baseline", "refit", "tensorboard"), (bool,)),
 }
