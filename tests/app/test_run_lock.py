@@ -170,9 +170,8 @@ class TestOnAFileSystemWithoutLocks:
         assert list(tmp_path.iterdir()) == []
 
     def test_one_process_does_not_hold_it_twice(self, tmp_path):
-        with run_lock.hold(tmp_path):
-            with pytest.raises(ag.InputError, match="already being written by this process"):
-                run_lock.hold(tmp_path).__enter__()
+        with run_lock.hold(tmp_path), pytest.raises(ag.InputError, match="already being written by this process"):
+            run_lock.hold(tmp_path).__enter__()
         assert list(tmp_path.iterdir()) == []
 
     def test_a_remote_owner_blocks_until_take_over(self, tmp_path):

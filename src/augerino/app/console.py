@@ -139,9 +139,9 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
         table.add_column(heading, no_wrap=True)
     for entry in scores:
         as_percent = entry.accuracy is not None
-        cells = _cells(entry.accuracy or entry.loss, as_percent=as_percent)
+        cells = [*_cells(entry.accuracy or entry.loss, as_percent=as_percent)]
         if entry.mean_iou is not None:
-            cells += _cells(entry.mean_iou, as_percent=as_percent)
+            cells.extend(_cells(entry.mean_iou, as_percent=as_percent))
         table.add_row(entry.name, *cells)
     console.print()
     console.print(table)

@@ -121,7 +121,7 @@ def _shape(folder: Path, given: str | None) -> tuple[int, ...]:
     """The shape of one input: of --shape, or as saved with the model."""
     if given is None:
         saved = pretrained.load(folder).config.get("input")
-        shape = saved.get("shape") if isinstance(saved, dict) else None
+        shape: Any = saved.get("shape") if isinstance(saved, dict) else None
         problem = "The saved model does not contain the shape of its inputs. Pass it"
     else:
         shape = [int(side) if side.strip().isdecimal() else 0 for side in given.split(",")]
