@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from augerino.augmentation import Augmentation as Augmentation
     from augerino.augmentation import Chain as Chain
     from augerino.augmentation import Element as Element
+    from augerino.coordinate import Coordinate as Coordinate
+    from augerino.coordinate import LearnedCoordinate as LearnedCoordinate
+    from augerino.coordinate import Unit as Unit
     from augerino.distributions import Bernoulli as Bernoulli
     from augerino.distributions import Gaussian as Gaussian
     from augerino.distributions import Haar as Haar
@@ -94,6 +97,7 @@ _MODULES = (
 )
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
+    "coordinate": ("Coordinate", "LearnedCoordinate", "Unit"),
     "distributions": (
         "Bernoulli",
         "Gaussian",

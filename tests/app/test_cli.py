@@ -97,9 +97,9 @@ class TestLearn:
         )
         assert result["command"] == shlex.join(["augerino", *words])
         policy = ag.Policy.load(folder / "policy.json").augmentation()
-        assert policy.bounds() == pytest.approx(result["bounds"])
+        assert policy.extent == pytest.approx(result["bounds"])
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
-        assert history.epochs[-1].spread == pytest.approx(result["bounds"])
+        assert history.epochs[-1].extent == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
         assert (folder / "checkpoint.safetensors").exists() and (
             folder / "baseline.safetensors"
@@ -142,12 +142,12 @@ class TestLearn:
         ] == names and "refit, 4 copies" in capsys.readouterr().out
         assert "refit, 4 copies" in Path("run/report.html").read_text()
         policy = ag.Policy.load("run/policy.json").augmentation()
-        assert policy.bounds() == pytest.approx(
+        assert policy.extent == pytest.approx(
             result["bounds"]
         )  # extents are those that were learned
-        assert policy.distribution.rates.tolist() == [0.25, 0.25]
+        assert policy.distribution.rate.tolist() == [0.25, 0.25]
         model = ag.from_pretrained("run/model")
-        assert model.augmentation.distribution.rates.tolist() == [0.25, 0.25]
+        assert model.augmentation.distribution.rate.tolist() == [0.25, 0.25]
         trained = checkpoint.load("run/refit.safetensors")["model"]
         assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 

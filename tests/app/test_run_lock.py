@@ -170,7 +170,10 @@ class TestOnAFileSystemWithoutLocks:
         assert list(tmp_path.iterdir()) == []
 
     def test_one_process_does_not_hold_it_twice(self, tmp_path):
-        with run_lock.hold(tmp_path), pytest.raises(ag.InputError, match="already being written by this process"):
+        with (
+            run_lock.hold(tmp_path),
+            pytest.raises(ag.InputError, match="already being written by this process"),
+        ):
             run_lock.hold(tmp_path).__enter__()
         assert list(tmp_path.iterdir()) == []
 

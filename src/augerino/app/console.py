@@ -36,9 +36,8 @@ class TrainingDisplay:
         self._title = f"{title}: " if title else ""
         self._epochs = epochs
         self._steps = steps
-        self._transform = augmentation.transform
-        self._limits = dict(zip(augmentation.names, augmentation.limits.tolist(), strict=True))
-        self._spread = augmentation.bounds()
+        self._coordinates = augmentation.transform.coordinates
+        self._extent = augmentation.extent
         self._progress = Progress(
             TextColumn(self._title + "epoch {task.fields[epoch]}/{task.total}", markup=False),
             BarColumn(bar_width=24),
@@ -50,10 +49,10 @@ class TrainingDisplay:
 
     def __rich__(self) -> Group:
         table = Table.grid(padding=(0, 2))
-        for name, bound in self._spread.items():
-            limit = self._limits[name]
-            text = Text(self._transform.unit(name).extent(bound), style="cyan")
-            table.add_row(name, _range_bar(bound, limit), text)
+        for coordinate in self._coordinates:
+            extent = self._extent[coordinate.name]
+            text = Text(coordinate.unit.extent(extent), style="cyan")
+            table.add_row(coordinate.name, _range_bar(extent, coordinate.limit), text)
         return Group(self._progress, table)
 
     def on_step(self, epoch: int, step: int, loss: float) -> None:
@@ -63,8 +62,8 @@ class TrainingDisplay:
         )
 
     def on_epoch(self, record: Epoch) -> None:
-        """Shows the bounds after an epoch."""
-        self._spread = record.spread
+        """Shows the extents after an epoch."""
+        self._extent = record.extent
         self._progress.update(
             self._task, completed=record.epoch, epoch=record.epoch, loss=f"{record.loss:.4f}"
         )
@@ -74,18 +73,18 @@ class TrainingDisplay:
 
     def _line(self, record: Epoch) -> str:
         progress = f"{self._title}epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}"
-        bounds = (
-            f"{name} {self._transform.unit(name).extent(bound)}"
-            for name, bound in record.spread.items()
+        extents = (
+            f"{coordinate.name} {coordinate.unit.extent(record.extent[coordinate.name])}"
+            for coordinate in self._coordinates
         )
-        return "  ".join([progress, *bounds])
+        return "  ".join([progress, *extents])
 
 
-def _range_bar(bound: float, limit: float) -> ProgressBar | Text:
-    """The bound as a fraction of its limit; empty for a coordinate without a limit."""
+def _range_bar(extent: float, limit: float) -> ProgressBar | Text:
+    """The extent as a fraction of its limit; empty for a coordinate without a limit."""
     if not math.isfinite(limit):
         return Text("")
-    return ProgressBar(total=limit, completed=min(bound, limit), width=24)
+    return ProgressBar(total=limit, completed=min(extent, limit), width=24)
 
 
 @contextmanager
@@ -156,9 +155,9 @@ def _cells(change: Change, *, as_percent: bool) -> tuple[str, str]:
 def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:
     """Prints the extent that each seed learned, one line per coordinate."""
     console.print()
-    for name in augmentation.names:
-        unit = augmentation.transform.unit(name)
-        extents = ", ".join(unit.extent(found[name]) for found in bounds)
+    for coordinate in augmentation.transform.coordinates:
+        name = coordinate.name
+        extents = ", ".join(coordinate.unit.extent(found[name]) for found in bounds)
         say(f"{name} over {len(bounds)} seeds: {extents}")
 
 

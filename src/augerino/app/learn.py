@@ -238,7 +238,7 @@ class _Training:
     def learn_anew(self, learned: Learned) -> Learned:
         """The same network with the same budget, from its start, behind what was learned, whose coordinates take turns."""
         return self._run(
-            "refit", self._for_fixed(), "refit on what was learned", learned.in_turns()
+            "refit", self._for_fixed(), "refit on what was learned", learned.for_refit()
         )
 
     def learn_nothing(self) -> Learned:

@@ -10,7 +10,7 @@ from torch import Tensor
 from augerino.augmentation import Augmentation, Chain
 from augerino.benchmark.axis import FLIPS, MIRRORED, Axis, coordinate
 from augerino.benchmark.bases import Base
-from augerino.diagnostics.verdict import NOTHING
+from augerino.coordinate import NEGLIGIBLE
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
 from augerino.transforms import Compose, Transform
@@ -112,7 +112,7 @@ class Problem:
                 axis.name,
                 axis.answer(limit := self.limit(axis.name)),
                 limit,
-                FLIPPED if axis.kind in FLIPS else NOTHING * limit,
+                FLIPPED if axis.kind in FLIPS else NEGLIGIBLE * limit,
             )
             for axis in self.axes
         )
@@ -137,9 +137,7 @@ class Problem:
         """The limit of a coordinate; of a flip a half, beyond which it is the mirrored data that are mirrored."""
         if self._flips(name):
             return MIRRORED
-        return (self.transform.limits or (math.inf,) * len(self.transform.names))[
-            self.transform.names.index(name)
-        ]
+        return self.transform.coordinates[self.transform.names.index(name)].limit
 
     def draw(self, n: int, seed: int) -> tuple[Tensor, Tensor]:
         """Inputs and targets; another seed draws other items, for testing."""
@@ -177,21 +175,22 @@ class Problem:
 
         Args:
             start: bounds to start from, by name or one for all; of a flip the probability, or half of the one for all, so that it
-                has the same spread.
+                has the same extent.
         """
         found = []
         for part in self._parts:
-            common = start / 2 if part.discrete and not isinstance(start, dict) else start
+            discrete = part.coordinates[0].discrete
+            common = start / 2 if discrete and not isinstance(start, dict) else start
             values = [common[name] if isinstance(common, dict) else common for name in part.names]
-            kind = Bernoulli([min(p, 0.499) for p in values]) if part.discrete else Uniform(values)
+            kind = Bernoulli([min(p, 0.499) for p in values]) if discrete else Uniform(values)
             found.append(Augmentation(part, kind))
         return found[0] if len(found) == 1 else Chain(*found)
 
     def extents(self, augmentation: Augmentation) -> dict[str, float]:
         """What an augmentation has learned, in the unit of the answers: bounds, and for flips min(p, 1 - p)."""
         return {
-            name: spread / 2 if self._flips(name) else spread
-            for name, spread in augmentation.bounds().items()
+            name: extent / 2 if self._flips(name) else extent
+            for name, extent in augmentation.extent.items()
         }
 
     @property
@@ -201,4 +200,4 @@ class Problem:
         return [self.transform]
 
     def _flips(self, name: str) -> bool:
-        return any(part.discrete and name in part.names for part in self._parts)
+        return any(c.discrete and c.name == name for c in self.transform.coordinates)

@@ -6,15 +6,16 @@ others. Here each bound asks one question of items held back from the weights, a
 of its range worse than the middle? While it is not, the bound grows; where it is, it shrinks.
 """
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.augmentation import REACHED, Element
-from augerino.distributions import Bernoulli, LearnedDistribution, Uniform, parts_of
+from augerino.augmentation import Element
+from augerino.coordinate import FULL, LearnedCoordinate
+from augerino.distributions import LearnedDistribution, parts_of
 from augerino.errors import InputError
 from augerino.learning.changepoint import changepoint
 from augerino.learning.information import InformationScore
@@ -53,8 +54,8 @@ class Probe:
     tolerance, and shrinks where it is above. As long as the network has not mastered its task, the tolerance is for all together:
     bounds whose rims cost something have a share of it each, since what harms little by itself makes a hard task harder in sum;
     those that cost nothing take none. A network that knows little yet moves bounds little. If it still knows nothing when a good
-    part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its
-    probability, whose limit is a half, and its shell is to be mirrored.
+    part of the training is over, all bounds shrink: they may be what keeps it from learning. The bound of a flip is its
+    extent 2p, whose limit is 1, and its shell is to be mirrored.
 
     The network is trained on bounds wider than those asked about, so that a shell is well inside of what it has
     been shown. That tells how wide a range may be, but not quite where labels change: beyond a true extent e, a network trained
@@ -65,7 +66,7 @@ class Probe:
     of them is copied to the others, so that bounds are the same everywhere, bit for bit.
 
     Args:
-        model: whose augmentation is moved: `Uniform` boxes and `Bernoulli` flips.
+        model: whose augmentation is moved. Its distributions need a finite range and a settable `extent`.
         x: inputs that the weights are not trained on, a few hundred or more.
         y: their targets.
         steps: of the whole training.
@@ -97,21 +98,17 @@ class Probe:
         )
         self.steps, self.tolerance, self.chunk = steps, tolerance, chunk
         self._score = InformationScore(y)
-        self._parts = list(_movable(model.augmentation.distribution))
-        limits = model.augmentation.limits.cpu().double()
-        discrete = torch.cat(
-            [torch.full((part.size,), part.discrete) for part in self._parts]
-            or [torch.zeros(0).bool()]
-        )
-        self._discrete = discrete
-        self._asked = self._bounds()
-        self._limits = torch.where(
-            discrete, 0.5, torch.where(limits.isfinite(), limits, 1e3 * self._asked)
-        )
+        obstacle = distribution_obstacle(model.augmentation.distribution)
+        if obstacle is not None:
+            raise InputError(f"{obstacle}.")
+        coordinates = model.augmentation.coordinates
+        self._discrete = torch.tensor([c.discrete for c in coordinates], dtype=torch.bool)
+        self._asked = self._extent()
+        self._limits = torch.tensor([_widest(c) for c in coordinates], dtype=torch.float64)
         self._taken = 0
         self._kept: list[Tensor] = []  # logarithms of the bounds since `AVERAGED`
         self._moves: list[Tensor] = []  # and how the rounds since then moved them
-        self._mastered = 0.0
+        self._task_score = 0.0
 
     @property
     def settled(self) -> bool:
@@ -119,9 +116,9 @@ class Probe:
         return self._taken >= SETTLED * self.steps
 
     @property
-    def mastered(self) -> float:
-        """How much of what there is to know the network knew when the bounds settled, from 0 to 1."""
-        return self._mastered
+    def task_score(self) -> float:
+        """information / maximum of the network on these samples when the extents were fixed, from 0 to 1."""
+        return self._task_score
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -131,9 +128,7 @@ class Probe:
         """
         if not self._moves:
             return self.model.augmentation.names
-        growing = (torch.stack(self._moves).mean(dim=0) > 0.5) & (
-            self._asked < REACHED * self._limits
-        )
+        growing = (torch.stack(self._moves).mean(dim=0) > 0.5) & (self._asked < FULL * self._limits)
         return tuple(
             name
             for name, still in zip(self.model.augmentation.names, growing.tolist(), strict=True)
@@ -147,7 +142,7 @@ class Probe:
         if before < SETTLED <= share and self._kept:
             self._settle()
         asked = int(share * ROUNDS) > int(before * ROUNDS)
-        if not self._parts or not asked or share < WAIT or share >= SETTLED:
+        if not len(self._asked) or not asked or share < WAIT or share >= SETTLED:
             return
         move = self._ask(share)
         slower = min(1.0, max(0.2, (SETTLED - share) / (SETTLED - 0.5)))
@@ -183,8 +178,7 @@ class Probe:
         )
         rises = torch.tensor(shells, dtype=torch.float64) - middle
         costs = rises.maximum(-rises / BETTER) / allowed
-        mastered = known / self._score.most
-        costs *= sharing(costs) ** short_of_mastery(mastered)
+        costs *= sharing(costs) ** short_of_mastery(known / self._score.most)
         return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
 
     def _settle(self) -> None:
@@ -201,20 +195,22 @@ class Probe:
             if known <= KNOWS * self._score.most:
                 self._moves.clear()  # nothing was found out
             else:
-                self._mastered = float(known / self._score.most)
+                self._task_score = float(known / self._score.most)
             for i, (bound, limit) in enumerate(
                 zip(trained.tolist(), self._limits.tolist(), strict=True)
             ):
                 if (
                     self._discrete[i]
-                    or self._asked[i] >= REACHED * limit
+                    or self._asked[i] >= FULL * limit
                     or known <= KNOWS * self._score.most
                 ):
                     continue
                 values = []
                 for part in parts.tolist():
                     t_i = t.clone()
-                    t_i[:, i] = side * bound * (part + (torch.rand_like(side) - 0.5) / LEVELS)
+                    t_i[:, i] = self._edge(i, side, bound) * (
+                        part + (torch.rand_like(side) - 0.5) / LEVELS
+                    )
                     values.append(self._score.residual(self._judge(t_i)))
                 begins, rise = changepoint(parts, torch.tensor(values))
                 found[i] = (
@@ -235,7 +231,7 @@ class Probe:
     def _in_middle(self) -> Tensor:
         """Draws for all items, every coordinate in the middle of the range asked about.   returns (n, k)"""
         t = self.model.augmentation.sample(len(self.y)).t.detach()
-        return t * torch.where(self._discrete, 1.0, MIDDLE * self._asked / self._bounds()).to(t)
+        return t * torch.where(self._discrete, 1.0, MIDDLE * self._asked / self._extent()).to(t)
 
     def _in_shell(self, t: Tensor, i: int) -> Tensor:
         """The same draws, but one coordinate in its outermost shell, on either side."""
@@ -244,8 +240,15 @@ class Probe:
             t[:, i] = 1.0
             return t
         draw, side = torch.rand_like(t[:, i]), torch.randint_like(t[:, i], 2) * 2 - 1
-        t[:, i] = side * self._asked[i].item() * (1 + (SHELL - 1) * draw) / SHELL
+        t[:, i] = self._edge(i, side, self._asked[i].item()) * (1 + (SHELL - 1) * draw) / SHELL
         return t
+
+    def _edge(self, i: int, side: Tensor, extent: float) -> Tensor:
+        """The end of the range of coordinate i, were its extent this: the upper end where side is 1, the lower where -1."""
+        coordinate = self.model.augmentation.coordinates[i]
+        upper = extent * (coordinate.high / coordinate.extent)
+        lower = extent * (coordinate.low / coordinate.extent)
+        return torch.where(side > 0, upper, lower)
 
     def _judge(self, t: Tensor) -> Tensor:
         """The mean errors of all items, each moved by its own coordinates.   returns () or (outputs,)"""
@@ -256,25 +259,13 @@ class Probe:
             parts.append(self._score.errors(prediction, self.y[rows]))
         return distributed.mean(torch.cat(parts))
 
-    def _bounds(self) -> Tensor:
-        values = [
-            part.probability if isinstance(part, Bernoulli) else part.bound for part in self._parts
-        ]
-        return (
-            torch.cat(values).detach().double().cpu()
-            if values
-            else torch.zeros(0, dtype=torch.float64)
-        )
+    def _extent(self) -> Tensor:
+        return self.model.augmentation.distribution.extent.detach().double().cpu()
 
-    def _set(self, bounds: Tensor) -> None:
-        for part, values in zip(
-            self._parts, bounds.split([part.size for part in self._parts]), strict=True
-        ):
-            if isinstance(part, Bernoulli):
-                part.probability = values
-            else:
-                part.bound = values
-            distributed.copy_from_first(*part.parameters())
+    def _set(self, extent: Tensor) -> None:
+        distribution = self.model.augmentation.distribution
+        distribution.extent = extent
+        distributed.copy_from_first(*distribution.parameters())
 
     def state_dict(self) -> dict[str, Any]:
         """What a resume needs; the bounds that are trained on are the model's."""
@@ -283,31 +274,35 @@ class Probe:
             "asked": self._asked,
             "kept": self._kept,
             "moves": self._moves,
-            "mastered": self._mastered,
+            "task_score": self._task_score,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         rounds = [state["asked"], *state["kept"], *state["moves"]]
-        if (type(state["taken"]), type(state["mastered"])) != (int, float) or any(
+        if (type(state["taken"]), type(state["task_score"])) != (int, float) or any(
             (row.dtype, row.shape) != (torch.float64, self._limits.shape) for row in rounds
         ):
             raise ValueError("the rounds of probing are not as they should be")
-        self._taken, self._asked, self._mastered = state["taken"], state["asked"], state["mastered"]
+        self._taken, self._asked, self._task_score = (
+            state["taken"],
+            state["asked"],
+            state["task_score"],
+        )
         self._kept, self._moves = list(state["kept"]), list(state["moves"])
 
 
-def short_of_mastery(mastered: float) -> float:
+def short_of_mastery(task_score: float) -> float:
     """1 for a network that knows half of what there is to know or less, 0 for one that has mastered it."""
-    return min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
+    return min(1.0, max(0.0, (MASTERED - task_score) / (MASTERED - HALF)))
 
 
-def share_of_turns(mastered: float | None) -> float:
-    """In how many draws one of the coordinates that end somewhere should move, for a model that is trained on them anew.
+def refit_fraction(task_score: float | None) -> float:
+    """The fraction for `Augmentation.with_rates` when a new model is trained on the learned ranges.
 
-    In half of them where a network knows half of its task or less, or nobody asked, and in an eighth where it has mastered it:
-    the less is left to learn, the more it weighs what a move costs.
+    1/2 for a task score up to 0.5 or unknown, 1/8 from 0.9 on, linear in between: the less there is left to learn, the more
+    the difficulty of moved inputs weighs.
     """
-    return 0.5 if mastered is None else 0.125 * (1 + 3 * short_of_mastery(mastered))
+    return 0.5 if task_score is None else 0.125 * (1 + 3 * short_of_mastery(task_score))
 
 
 def sharing(costs: Tensor) -> float:
@@ -327,10 +322,24 @@ def sharing(costs: Tensor) -> float:
     return max(1.0, float((m * (m * costs).clamp_max(1)).max()))
 
 
-def _movable(distribution: LearnedDistribution) -> Iterator[Uniform | Bernoulli]:
+def distribution_obstacle(distribution: LearnedDistribution) -> str | None:
+    """Why a distribution cannot be probed, as a sentence without its full stop; None if it can."""
     for part in parts_of(distribution):
-        if not isinstance(part, Uniform | Bernoulli):
-            raise InputError(
-                f"Probing moves the bounds of Uniform and Bernoulli, but got a {type(part).__name__}."
+        low, high = part.support
+        finite = bool(low.isfinite().all() and high.isfinite().all())
+        settable = getattr(type(part).extent, "fset", None) is not None
+        if not (finite and settable and list(part.parameters())):
+            return (
+                "Probing needs distributions with a finite range and a settable extent, "
+                f"but got a {type(part).__name__}: draw from a Uniform, an Interval or a Bernoulli"
             )
-        yield part
+    return None
+
+
+def _widest(coordinate: LearnedCoordinate) -> float:
+    """The extent at which the range comes to its limit; without a limit, a thousand times the extent."""
+    if coordinate.discrete:
+        return coordinate.limit
+    if math.isinf(coordinate.limit):
+        return 1e3 * coordinate.extent
+    return coordinate.limit * (coordinate.extent / coordinate.max_abs)

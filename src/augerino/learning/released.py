@@ -24,8 +24,8 @@ class ReleasedPenalty:
     def __call__(self, augmentation: Augmentation) -> Tensor:
         scale = torch.tensor(
             [1.0 if name.startswith("flip") else unit(name) for name in self.names]
-        )  # a flip's spread is whole
-        width = 2 * augmentation.distribution.spread / scale.to(augmentation.distribution.spread)
+        )  # a flip's extent is whole
+        width = 2 * augmentation.distribution.extent / scale.to(augmentation.distribution.extent)
         return -width.norm() * (width.max() < 10)
 
 
@@ -33,7 +33,7 @@ def informed_start(limits: dict[str, float], symmetries: set[str]) -> dict[str, 
     """The released start when told which coordinates are symmetries: those wide, the others next to nothing.
 
     In the released code's units: half a full width of softplus(1) or of softplus(-5), a tenth of that for shifts; for
-    coordinates that it does not have, in their own unit, and for flips the probability of that spread.
+    coordinates that it does not have, in their own unit, and for flips the probability of that extent.
 
     Args:
         limits: of every coordinate.

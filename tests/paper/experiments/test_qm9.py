@@ -56,7 +56,7 @@ def test_only_augerino_learns_and_starts_evenly():
         assert not [
             p for p in qm9.make_augmentation(QUICK, Row("x", kind)).parameters() if p.requires_grad
         ]
-    bounds = qm9.make_augmentation(QUICK, Row("x", "learned", start=0.4)).bounds()
+    bounds = qm9.make_augmentation(QUICK, Row("x", "learned", start=0.4)).extent
     assert tuple(bounds) == ag.Affine3d().names and list(bounds.values()) == pytest.approx(
         [0.4] * 9
     )

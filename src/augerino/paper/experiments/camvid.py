@@ -89,7 +89,7 @@ def load(settings: CamVid, seed: int, data: str | None) -> Turned:
 def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row; scores it by copies, measures how it follows a turn, and keeps what it says of one scene turning."""
     scenes = load(settings, seed, data)
-    start = make_augmentation(settings, row).bounds()
+    start = make_augmentation(settings, row).extent
     model, history = train_row(settings, row, seed, scenes.x_train, scenes.y_train, len(CLASSES))
     bare = ag.EquivariantModel(model.net, no_augmentation(), average=ag.mean_log_prob).eval()
     scores = {"bare": _score(bare, scenes, seed)}
@@ -103,7 +103,7 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
     error = ag.diagnostics.equivariance_error(model, x, ag.Affine2d("rotate"), "rotate", ANGLES)
     return {
         "scores": scores,
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "distribution": model.augmentation.distribution.settings()
         if row.kind == "learned"

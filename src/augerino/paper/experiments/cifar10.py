@@ -186,7 +186,7 @@ def table(settings: Cifar10, trials: list[Trial]) -> list[Line]:
 
 def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None) -> None:
     """Accuracy by row with error bars, the learned ranges, both against λ, and images under what was learned."""
-    limits = dict(zip(COORDINATES, ag.Affine2d().limits or (), strict=True)) | {FLIP: 1.0}
+    limits = {c.name: c.limit for c in ag.Affine2d(*COORDINATES).coordinates} | {FLIP: 1.0}
     by_size = {
         size: [row for row in rows(settings) if row.data == str(size)] for size in settings.sizes
     }

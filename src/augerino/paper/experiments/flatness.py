@@ -130,7 +130,7 @@ def make_surfaces(
     bare = ag.InvariantModel(model.net, no_augmentation(), average=model.average)
     x, y = pictures.x_train[: settings.items], pictures.y_train[: settings.items]
     found = {"still": LossSurface(bare, F.nll_loss, x, y, copies=1, **options)}
-    if learned.bounds:
+    if learned.extent:
         found["drawn"] = LossSurface(model, F.nll_loss, x, y, copies=1, **options)
         found["averaged"] = LossSurface(model, F.nll_loss, x, y, copies=settings.draws, **options)
     x, y = pictures.x_test[: settings.judged], pictures.y_test[: settings.judged]
@@ -252,7 +252,7 @@ def draw(settings: Flatness, trials: list[Trial], folder: Path, data: str | None
         panels[f"effective dimension,\n{name}"] = [
             [dimension(settings, t, key) for t in ts] for ts in by_row
         ]
-    limits = dict(zip(COORDINATES, ag.Affine2d().limits or (), strict=True))
+    limits = {c.name: c.limit for c in ag.Affine2d(*COORDINATES).coordinates}
     with plots.style():
         figures.draw_violins(folder / "violins.png", names, panels)
         figures.draw_spectra(folder / "spectra.png", names, by_row, SURFACES, settings.z)

@@ -69,7 +69,7 @@ def trial(settings: Mario, row: Row, seed: int, data: str | None) -> Trial:
     if upright is None:
         return {"absent": True}
     train, test = (make(settings, upright, 2 * seed + i) for i in range(2))
-    start = make_augmentation(row, settings.coordinates).bounds()
+    start = make_augmentation(row, settings.coordinates).extent
     model, history = train_row(
         settings, row, seed, train.x, train.y, outputs=4, coordinates=settings.coordinates
     )
@@ -80,7 +80,7 @@ def trial(settings: Mario, row: Row, seed: int, data: str | None) -> Trial:
     curve = ag.diagnostics.orbit(model, upright[0], ag.Affine2d("rotate"), "rotate", ANGLES)
     return {
         "accuracy": score.accuracy,
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(p[0], 4) for p in curve.outputs],

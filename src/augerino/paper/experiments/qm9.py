@@ -95,7 +95,7 @@ class CappedL2:
         caps = torch.where(
             torch.tensor(shifts, device=augmentation.limits.device), self.reach, augmentation.limits
         )
-        return -torch.minimum(augmentation.distribution.spread, caps).square().sum()
+        return -torch.minimum(augmentation.distribution.extent, caps).square().sum()
 
 
 def rows(settings: Qm9) -> list[Row]:
@@ -172,13 +172,13 @@ def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
     molecules = load(settings, seed, data, row.data)
     torch.manual_seed(seed)
     augmentation = make_augmentation(settings, row)
-    start = augmentation.bounds()
+    start = augmentation.extent
     model = ag.InvariantModel(make_net(settings, row), augmentation)
     history = _train(settings, row, model, molecules.train)
     found: Trial = {
         "test": errors(model, row, molecules.test, molecules.scale, seed, COPIES),
         "validation": errors(model, row, molecules.validation, molecules.scale, seed, (4,)),
-        "bounds": augmentation.bounds(),
+        "bounds": augmentation.extent,
         "curves": curves(history, start if row.kind == "learned" else {}),
     }
     return (

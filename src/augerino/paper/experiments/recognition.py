@@ -100,7 +100,7 @@ def train_row(
     if not row.refit:
         return learned
     again = ag.learn(
-        fresh, (x, y), augmentation=learned.in_turns(), recipe=recipe.but(method="auto")
+        fresh, (x, y), augmentation=learned.for_refit(), recipe=recipe.but(method="auto")
     )
     return replace(learned, model=again.model)
 
@@ -128,10 +128,10 @@ def measure(learned: Learned, row: Row, pictures: Labelled, seed: int) -> Trial:
     start = learned.start if row.kind == "learned" else {}
     return {
         "accuracy": found,
-        "bounds": learned.bounds,
+        "bounds": learned.extent,
         "start": start,
         "curves": curves(learned.history, start),
-        "asked": learned.asked,
+        "asked": learned.n_probe_items,
         "unfinished": list(learned.unfinished),
     }
 

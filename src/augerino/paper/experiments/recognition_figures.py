@@ -8,7 +8,6 @@ from torch import Tensor
 
 import augerino as ag
 from augerino import plots
-from augerino.distributions import parts_of
 from augerino.paper.experiments.settings import Row
 from augerino.runtime.trials import Trial, of_row
 
@@ -139,21 +138,10 @@ def draw_gallery(
 
     x: (B, C, H, W) bytes
     """
-    set_bounds(augmentation, bounds)
+    augmentation.extent = {name: max(bound, 1e-6) for name, bound in bounds.items()}
     strips = plots.sample_gallery(augmentation, x.float() / 255, 3)
     fig, axes = plots.figure(strips.shape[1], len(x), 1.15 * len(x), 1.15 * strips.shape[1] + 0.5)
     for i, image in enumerate(strips.transpose(0, 1).flatten(0, 1)):
         plots.draw_image(axes[i], image)
     fig.suptitle(f"{title}: as they are, and three draws each", x=0.01, ha="left")
     fig.savefig(path)
-
-
-def set_bounds(augmentation: ag.Augmentation, bounds: Mapping[str, float]) -> None:
-    """Gives an augmentation of boxes and flips the bounds that a trial kept."""
-    names = iter(augmentation.names)
-    for part in parts_of(augmentation.distribution):
-        values = [bounds[next(names)] for _ in range(part.size)]
-        if isinstance(part, ag.Bernoulli):
-            part.probability = [min(max(value / 2, 1e-6), 0.5) for value in values]
-        elif isinstance(part, ag.Uniform):
-            part.bound = [max(value, 1e-6) for value in values]

@@ -87,7 +87,7 @@ def load(settings: RotMnist, seed: int, data: str | None) -> mnist.Digits:
 def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row and measures it at 1, 4 and 16 copies."""
     digits = load(settings, seed, data)
-    start = make_augmentation(row).bounds()
+    start = make_augmentation(row).extent
     slopes: dict[str, list[float]] = {"trained on": [], "not seen": []}
 
     def watch(model: ag.InvariantModel, objective: ag.Objective) -> None:
@@ -96,7 +96,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
             ("trained on", digits.x_train, digits.y_train),
             ("not seen", digits.x_test, digits.y_test),
         ):
-            at = torch.tensor([model.augmentation.bounds()["rotate"]])
+            at = torch.tensor([model.augmentation.extent["rotate"]])
             found = ag.paper.diagnostics.profile(
                 model, objective, x[:1000], y[:1000], "rotate", at, draws=1
             )
@@ -119,7 +119,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     curve = ag.diagnostics.orbit(model, digits.x_test[six], ag.Affine2d("rotate"), "rotate", ANGLES)
     return {
         "accuracy": accuracy,
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(p[6], 4) for p in curve.outputs],

@@ -147,9 +147,9 @@ def table(settings: Stl10, trials: list[Trial]) -> list[Line]:
 def draw(settings: Stl10, trials: list[Trial], folder: Path, data: str | None) -> None:
     """The paper's Figure 9, the learned ranges, and accuracy by row and against λ."""
     limits = {
-        name: limit
+        coordinate.name: coordinate.limit
         for part in (ag.Contrast(), ag.Brightness())
-        for name, limit in zip(part.names, part.limits, strict=True)
+        for coordinate in part.coordinates
     }
     real = [row for row in rows(settings) if row.data != KNOWN]
     swept = [row for row in real if row.kind == "learned" and row.method == "gradient"]

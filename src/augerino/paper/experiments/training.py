@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import augerino as ag
 from augerino.data.arrays import CheckedBatches
 from augerino.learning.methods import choose_method
-from augerino.learning.probe import share_of_turns
+from augerino.learning.probe import refit_fraction
 from augerino.learning.released import NEAR_ZERO, WIDE, ReleasedPenalty
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
@@ -129,7 +129,7 @@ def train_row(
             on_epoch(model, objective)
     if row.refit:
         again = replace(row, kind="fixed", method="gradient", weight=0.0, refit=False)
-        turns = model.augmentation.in_turns(share_of_turns(None if way is None else way.mastered()))
+        fraction = refit_fraction(None if way is None else way.task_score())
         model, _ = train_row(
             settings,
             again,
@@ -139,7 +139,7 @@ def train_row(
             outputs=outputs,
             loss=loss,
             average=average,
-            augmentation=turns,
+            augmentation=model.augmentation.with_rates(fraction),
         )
     return model.eval(), history
 

@@ -41,7 +41,7 @@ def trial(settings: Why, row: Row, seed: int, data: str | None) -> Trial:
     train = sprites(settings.train, seed=2 * seed)
     model, _ = train_row(settings, row, seed, train.x, train.y, outputs=4, coordinates=("rotate",))
     objective = ag.Objective(F.nll_loss, model.augmentation, reg_weight=settings.weight)
-    bounds = model.augmentation.bounds()
+    bounds = model.augmentation.extent
     at = torch.linspace(0.02, math.pi / 2, settings.points)
     found = ag.paper.diagnostics.profile(
         model, objective, train.x[: settings.items], train.y[: settings.items], "rotate", at
