@@ -12,7 +12,7 @@
     const figures = [...card.querySelectorAll(".strip")];
     const id = `slider-${++serial}`;
     const slider = make("input", { type: "range", id, min: 0, step: 1, className: "slider" });
-    const label = make("label", { htmlFor: id, className: "hidden", textContent: `Move along ${card.dataset.name}` });
+    const label = make("label", { htmlFor: id, className: "hidden", textContent: `Transform along ${card.dataset.name}` });
     const readout = make("p", { className: "readout" });
     const control = make("div", { className: "control" }, label, slider);
     card.append(control, readout);
@@ -47,7 +47,7 @@
   const layers = (gallery) => {
     const group = `layer-${++serial}`;
     const chooser = make("fieldset", { className: "layers" }, make("legend", { textContent: "Show" }));
-    const choices = [["predicted", "predicted mask"], ["true", "true mask"], ["none", "picture alone"]];
+    const choices = [["predicted", "predicted mask"], ["true", "true mask"], ["none", "image only"]];
     for (const [layer, words] of choices.filter(([layer]) => layer === "none" || gallery.querySelector(`.mask.${layer}`))) {
       const radio = make("input", { type: "radio", name: group, checked: layer === "predicted" });
       radio.addEventListener("change", () => { gallery.dataset.layer = layer; });
