@@ -1,4 +1,4 @@
-"""The experiments: names, sections, data, run times and the paper's results. Does not import torch."""
+"""The experiments: sections, data, run times and the paper's results. Does not import torch."""
 
 from dataclasses import dataclass
 from importlib import import_module

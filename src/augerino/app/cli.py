@@ -1,4 +1,4 @@
-"""The `augerino` command: parses the options and calls the command. Imports torch only for commands that need it."""
+"""The `augerino` command: parses the options. Imports torch only for commands that need it."""
 
 import errno
 import io
@@ -16,7 +16,11 @@ _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # raised 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code: 0 success, 1 failure, 2 wrong input, 130 interrupted."""
+    """Runs the command and returns its exit code.
+
+    Returns:
+        0 for success, 1 for failure, 2 for wrong input, 130 after an interruption.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["--version"], ["-V"]):
         sys.stdout.write(f"augerino {version('augerino')}\n")
@@ -38,11 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _DISK_ERRORS:
             raise
-        file = error.filename or "a file"
-        return _fail(
-            f"Cannot write {file}: {error.strerror}. Free some space, then use --resume or start again.",
-            2,
-        )
+        problem = f"Cannot write {error.filename or 'a file'}: {error.strerror}."
+        return _fail(f"{problem} Free some space, then use --resume or start again.", 2)
     except (MemoryError, RuntimeError) as error:
         if not _is_out_of_memory(error):
             raise
@@ -60,7 +61,7 @@ def _prepare_process() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # for terminals without ± or ×
-    # Idle threads sleep: on a busy machine, spinning threads slow the training down by 20x instead of 2x.
+    # Idle threads sleep. Spinning ones slow the training down 20x instead of 2x on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     keep_memory()
 

@@ -102,7 +102,7 @@ def training_display(
 
 @contextmanager
 def reading(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Displays the progress of reading files; yields a function of the numbers of files read and in total."""
+    """Displays the progress of reading files; yields a function of (files read, all files)."""
     if not console.is_terminal:
         yield lambda done, total: None
         return

@@ -1,4 +1,4 @@
-"""`augerino run`: runs the trials of an experiment and writes its table and figures into a run folder."""
+"""`augerino run`: runs the trials of an experiment and writes its table and figures."""
 
 import argparse
 import dataclasses
@@ -88,7 +88,7 @@ def resume(path: str, *, take_over: bool = False) -> int:
 
 
 def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str, Any]]:
-    """The experiment of a run folder, its settings and its configuration; the file is not trusted."""
+    """The experiment, settings and configuration of a run folder, which is not trusted."""
     config = folder.read_config()
     if "recipe" in config:
         raise InputError(
@@ -117,7 +117,7 @@ def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str
 
 
 def _is_like(value: Any, default: Any) -> bool:
-    """Whether a value has the type of a setting's default; an int may stand for a float, anything simple for None."""
+    """Whether a value has the type of a setting's default; an int may stand for a float."""
     if isinstance(default, tuple):
         like = default[0] if default else ""  # an empty default is a tuple of names
         return isinstance(value, tuple) and all(_is_like(item, like) for item in value)
@@ -159,7 +159,8 @@ def _go(
         experiment.draw(settings, trials, folder.figures, data)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(
-            f"A trial in {folder.path / 'trials'} is incomplete ({error!r}). Delete it, then use --resume."
+            f"A trial in {folder.path / 'trials'} is incomplete ({error!r}). "
+            "Delete it, then use --resume."
         ) from error
     files.write_json(
         folder.path / "result.json",

@@ -90,7 +90,8 @@ def _write_onnx(folder: Path, out: Path, options: ExportOptions) -> None:
     written = exporting.to_onnx(model, example, out, options.nodes)
     say(str(model.augmentation))
     say(
-        f"Wrote {out}: input x, output y, any batch size, averaged over {written.nodes} fixed elements. "
+        f"Wrote {out}: input x, output y, any batch size, "
+        f"averaged over {written.nodes} fixed elements. "
         f"ONNX Runtime and PyTorch differ by at most {written.difference:.1e}."
     )
 
@@ -113,7 +114,8 @@ def _model_folder(source: Path) -> Path:
         if (folder / "model.safetensors").is_file():
             return folder
     raise InputError(
-        f"{source} contains no saved model, which ONNX needs. Pass a run folder that contains model/."
+        f"{source} contains no saved model, which ONNX needs. "
+        "Pass a run folder that contains model/."
     )
 
 

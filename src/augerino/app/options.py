@@ -34,7 +34,7 @@ class LearnOptions(Recipe):
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
     """image folder, .npz or .npy file, Hugging Face dataset on disk, or sprites, signals, clouds"""
     transforms: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.transforms
-    """groups to learn: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    """groups to learn: affine, color, flip (images), time, gain, noise (signals), affine (points)"""
     coordinates: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.coordinates
     """single coordinates to learn, such as rotate,scale"""
     epochs: Annotated[int | None, _NO_HINT] = Recipe.epochs
@@ -77,7 +77,7 @@ class LearnOptions(Recipe):
     """with --resume: ignore the lock of a process on another machine, if it has ended"""
 
     def __post_init__(self) -> None:
-        """Does nothing: values are validated when a `Recipe` is made of them, outside the option parser."""
+        """Does nothing: a `Recipe` validates the values later, outside the option parser."""
 
 
 @dataclass(frozen=True)

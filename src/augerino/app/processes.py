@@ -1,4 +1,4 @@
-"""Runs the command as one of the processes of torchrun: the first one prints, and an error is printed once."""
+"""Runs the command as one process of torchrun: the first one prints, errors are printed once."""
 
 import contextlib
 import datetime
@@ -20,8 +20,8 @@ _PRINTED = "error printed"
 def run(words: list[str], command: Callable[[list[str]], int]) -> int:
     """Runs the command together with the other processes and returns its exit code.
 
-    torchrun ends all processes as soon as one of them fails. The first process to find an error therefore prints it,
-    and the others wait until it has been printed.
+    torchrun ends all processes as soon as one of them fails. The first process to find an error
+    therefore prints it, and the others wait until it has been printed.
     """
     try:
         store = distributed.join()
@@ -34,7 +34,8 @@ def run(words: list[str], command: Callable[[list[str]], int]) -> int:
         with _silence(not first), _catch_termination():
             if words[:1] not in (["learn"], ["--help"], ["-h"], []):
                 raise InputError(
-                    f"torchrun works with `augerino learn` only. Run `augerino {words[0]}` without it."
+                    "torchrun works with `augerino learn` only. "
+                    f"Run `augerino {words[0]}` without it."
                 )
             code = command(words)
     except InputError as error:

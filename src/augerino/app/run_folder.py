@@ -18,7 +18,7 @@ from augerino.training.state import History
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of a run: configuration, history, policy and result as JSON, checkpoint and figures."""
+    """The files of a run: configuration, history, policy, result, checkpoint and figures."""
 
     path: Path
 
@@ -31,8 +31,8 @@ class RunFolder:
             path = Path(out)
             if not _is_free(path):
                 raise InputError(
-                    f"{path} already exists. Choose another --out, or resume an interrupted run with "
-                    f"--resume {path}."
+                    f"{path} already exists. Choose another --out, "
+                    f"or resume an interrupted run with --resume {path}."
                 )
             path.mkdir(parents=True, exist_ok=True)
             return cls(path)
@@ -56,10 +56,10 @@ class RunFolder:
     ) -> Iterator[None]:
         """Holds the lock of the folder and removes the temporary files of a killed process.
 
-        Of several processes that train together, only the first one calls this. Readers need no lock.
+        Of several processes that train together, only the first calls this. Readers need no lock.
 
         Args:
-            take_over: whether to ignore an owner on another machine, which cannot be checked from here.
+            take_over: whether to ignore an owner on another machine, which cannot be checked.
             say: called with a message when the lock of a process that has ended is taken over.
         """
         with run_lock.hold(self.path, take_over=take_over, say=say):
@@ -115,7 +115,7 @@ class RunFolder:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a path can become a run folder: it is missing, or a folder with leftovers of a killed run at most."""
+    """Whether a path can become a run folder: missing, or with leftovers of a killed run at most."""
     if not path.exists():
         return True
     if not path.is_dir():

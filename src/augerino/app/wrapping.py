@@ -1,4 +1,4 @@
-"""Wraps messages at the width of the terminal. Elsewhere, such as in a log, a message stays on one line."""
+"""Wraps messages at the width of the terminal. In a log, a message stays on one line."""
 
 import shutil
 import textwrap

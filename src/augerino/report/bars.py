@@ -103,7 +103,7 @@ def _flip_bar(c: CoordinateResult) -> Markup | None:
     marks.append(_end_label("never", "start"))
     marks.append(_label("half of the copies", WIDTH / 2, "middle"))
     marks.append(_end_label("always", "end"))
-    return _drawing(marks, _BAR_HEIGHT, f"{c.name}: learned {c.shape.a:.0%} of copies")
+    return _drawing(marks, _BAR_HEIGHT, f"{c.name}: learned {100 * c.shape.a:.0f} % of copies")
 
 
 def _track() -> Markup:

@@ -108,7 +108,7 @@ def extent_plot(c: CoordinateResult, curves: Sequence[Curve]) -> Markup:
 
 def _extent_ticks(c: CoordinateResult, plot: Plot) -> Ticks:
     if c.discrete:
-        return [(value, f"{value:.0%}") for value in nice_ticks(*plot.y_range)]
+        return [(value, f"{100 * value:.0f} %") for value in nice_ticks(*plot.y_range)]
     scale = Scale(c.unit)
     return [(value, scale.text(value)) for value in scale.ticks(*plot.y_range)]
 
@@ -127,7 +127,7 @@ def profile_plot(c: CoordinateResult, profile: Profile) -> Markup:
     """The rise of the held-out loss as a function of the extent, with its 95 % band."""
     values = [0.0, *profile.loss, *(profile.low or []), *(profile.high or [])]
     plot = Plot((profile.extents[0], profile.extents[-1]), padded(values), height=190)
-    if c.learned is not None:
+    if c.learned is not None and not c.discrete:
         plot.shade(max(0.0, profile.extents[0]), c.learned, "inside-range")
     plot.horizontal(0.0, "zero")
     if profile.low is not None and profile.high is not None:
@@ -137,10 +137,14 @@ def profile_plot(c: CoordinateResult, profile: Profile) -> Markup:
         plot.dot(extent, loss, "learned-dot")
     if c.true is not None:
         plot.vertical(c.true, "true")
+    title = f"Rise of the held-out loss as a function of the extent of {c.name}"
+    if c.discrete:
+        ticks = [(0.0, "none flipped"), (1.0, "all flipped")]
+        return plot.svg(title, ticks, _number_ticks(plot), "")
     scale = Scale(c.unit)
     ticks = [(value, scale.edge(value)) for value in scale.ticks(*plot.x_range)]
-    title = f"Rise of the held-out loss as a function of the extent of {c.name}"
-    return plot.svg(title, ticks, _number_ticks(plot), f"extent, {scale.label}")
+    label = ", ".join(part for part in ("extent", scale.label) if part)
+    return plot.svg(title, ticks, _number_ticks(plot), label)
 
 
 def orbit_classes(orbit: Orbit) -> list[int]:

@@ -31,7 +31,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Profile:
-    """The rise of the held-out loss as a function of the extent of one coordinate, with a 95 % band."""
+    """The rise of the held-out loss as a function of one extent, with a 95 % band."""
 
     extents: list[float]
     loss: list[float]
@@ -44,7 +44,7 @@ class Shape:
     """The distribution of one coordinate.
 
     Args:
-        kind: "uniform" on [a, b], "normal" with mean a and standard deviation b, or "flip" with probability a.
+        kind: "uniform" on [a, b], "normal" with mean a and deviation b, or "flip" with probability a.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class CoordinateResult:
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """The lowest and highest value: the support, or [-learned, learned] if that is unbounded."""
+        """Lowest and highest value: the support, or [-learned, learned] if it is unbounded."""
         if self.support is not None or self.learned is None:
             return self.support
         return -abs(self.learned), abs(self.learned)

@@ -1,4 +1,4 @@
-"""Reads the gallery of a run: the strips and the model's outputs at each step. Reads no files outside its folder."""
+"""Reads the gallery of a run: strips, and the model's outputs at each step."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ LAYERS = ("predicted", "true")  # masks that may cover an image
 
 @dataclass(frozen=True)
 class Step:
-    """One frame of a strip: its position, whether that is within the learned range, and the model's output."""
+    """One frame of a strip: its position, and the model's output there."""
 
     place: str
     inside: bool
@@ -202,12 +202,14 @@ def _image(folder: Path, name: Any) -> str:
     index = folder / "gallery.json"
     if not _is_plain_name(name):
         raise InputError(
-            f"{index} names {name!r}, which is not a file of the gallery. Files outside it are not read."
+            f"{index} names {name!r}, which is not a file of the gallery. "
+            "Files outside it are not read."
         )
     file = folder / name
     if file.resolve().parent != folder.resolve():
         raise InputError(
-            f"{index} names {name!r}, which leads out of the gallery. Files outside it are not read."
+            f"{index} names {name!r}, which leads out of the gallery. "
+            "Files outside it are not read."
         )
     try:
         size = file.stat().st_size
@@ -220,7 +222,8 @@ def _image(folder: Path, name: Any) -> str:
         ) from error
     if not data.startswith(_SIGNATURE):
         raise InputError(
-            f"{file} is not a PNG image. Learn again, or delete {index} to make the report without it."
+            f"{file} is not a PNG image. "
+            f"Learn again, or delete {index} to make the report without it."
         )
     return "data:image/png;base64," + base64.b64encode(data).decode()
 

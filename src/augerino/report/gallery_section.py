@@ -1,11 +1,12 @@
-"""The section with transformed examples: strips of frames, which the script of the page turns into sliders."""
+"""The section with transformed examples: strips of frames, which a script turns into sliders."""
 
 from augerino.report.gallery_reader import Gallery, Key, Step, Strip
 from augerino.report.markup import Markup, named, short, tag
 from augerino.report.parts import section
 
 _ABOUT_MASKS = (
-    " The predicted mask is overlaid; the true mask can be shown instead, and is printed below the image."
+    " The predicted mask is overlaid; the true mask can be shown instead,"
+    " and is printed below the image."
     " Hatched pixels of the true mask are ignored."
 )
 _SHARP = ("images", "masks")  # drawn pixel by pixel; plots of signals and points are smoothed
@@ -13,7 +14,7 @@ _FEW = 3  # steps of a discrete coordinate
 
 
 def gallery(shown: Gallery, level: int) -> Markup | None:
-    """One card per coordinate with one strip per example. Without script and in print, strips are shown whole."""
+    """One card per coordinate with one strip per example; without script, strips are shown whole."""
     names = dict.fromkeys(strip.coordinate for strip in shown.strips)
     cards = [_card(name, shown, level + 1) for name in names]
     masks = any(strip.masks for strip in shown.strips)
@@ -68,10 +69,11 @@ def _belt(strip: Strip, *, sharp: bool, truth: str) -> Markup:
     example = f"Example {strip.example + 1}"
     if truth:
         example += f" ({short(truth, 60)})"
+    path = f"along {strip.coordinate}, from {first} to {last} in {n_steps} steps"
     image = tag(
         "img",
         src=strip.image,
-        alt=f"{example} transformed along {strip.coordinate}, from {first} to {last} in {n_steps} steps",
+        alt=f"{example} transformed {path}",
         width=strip.width * n_steps,
         height=strip.height,
         class_="sharp" if sharp else "smooth",

@@ -1,4 +1,4 @@
-"""HTML and SVG from values. Everything that is not `Markup` is escaped, so names of users cannot become tags."""
+"""HTML and SVG from values. Everything but `Markup` is escaped: names cannot become tags."""
 
 import html
 import re
@@ -42,7 +42,7 @@ _VOID = {"br", "img", "input", "meta", "hr"}
 
 
 def tag(name: str, *children: Any, **attributes: object) -> Markup:
-    """An element. Attributes that are None or False are skipped; `class_` and `aria_label` become class and aria-label.
+    """An element; attributes that are None or False are skipped, and `class_` becomes class.
 
     Example:
         >>> tag("p", "1 < 2", class_="note")

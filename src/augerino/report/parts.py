@@ -45,6 +45,8 @@ def signed(estimate: Estimate, factor: float = 1.0, suffix: str = "") -> str:
     """A change with its sign and 95 % interval."""
 
     def write(value: float) -> str:
+        if abs(factor * value) < 1e-9:
+            return "0"
         return f"{factor * value:+.3g}".replace("-", "−")
 
     mean = write(estimate.mean) + suffix
@@ -69,7 +71,7 @@ def section(
     """A titled section; None without content."""
     if not join(*content):
         return None
-    text = tag("p", explanation, class_="explanation") if explanation else None
+    text = tag("p", unbroken(explanation), class_="explanation") if explanation else None
     return tag("section", tag(f"h{level}", title), text, *content, class_=class_)
 
 
@@ -102,6 +104,11 @@ def _table_row(row: Sequence[Any]) -> Markup:
     return tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
 
 
+def unbroken(text: str) -> str:
+    """A text without line breaks between a number and its percent sign."""
+    return text.replace(" %", "\u00a0%")
+
+
 def percent(fraction: float | None) -> str:
     """A fraction as a percentage; empty for None."""
-    return "" if fraction is None else f"{100 * fraction:.1f} %"
+    return "" if fraction is None else f"{100 * fraction:.1f}\u00a0%"

@@ -1,4 +1,4 @@
-"""A small plot as inline SVG. Marks have CSS classes instead of colours, for the light and dark styles of the page."""
+"""A small plot as inline SVG. Marks have CSS classes, which the page colours light or dark."""
 
 from collections.abc import Sequence
 
@@ -66,6 +66,9 @@ class Plot:
         )
 
     def vertical(self, value: float, class_: str) -> None:
+        """A line over the whole height, if the value is within the plot."""
+        if not self.x_range[0] <= value <= self.x_range[1]:
+            return
         x = self.x(value)
         floor = self.height - BOTTOM
         self.marks.append(tag("line", x1=x, x2=x, y1=TOP, y2=floor, class_=f"line {class_}"))

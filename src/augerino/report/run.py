@@ -1,4 +1,4 @@
-"""Reads the files of a run. Missing values and values of the wrong type are skipped; damaged files raise `InputError`."""
+"""Reads the files of a run. Values of the wrong type are skipped; damaged files raise `InputError`."""
 
 import shlex
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ VERSION = 2  # of result.json
 
 @dataclass(frozen=True)
 class Model:
-    """Held-out metrics of one model; low and high bound the accuracy, or the loss if there is none."""
+    """Held-out metrics of one model; [low, high] is the 95 % interval of its score."""
 
     name: str
     copies: int | None
@@ -127,7 +127,8 @@ def _read_result(folder: Path) -> dict[str, Any]:
     version = count(result.get("version"))
     if version is not None and version > VERSION:
         raise InputError(
-            f"{file} has version {version}, but this augerino reads version {VERSION}. Update augerino."
+            f"{file} has version {version}, but this augerino reads version {VERSION}. "
+            "Update augerino."
         )
     return result
 

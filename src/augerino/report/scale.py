@@ -29,8 +29,10 @@ def unit_of(symbol: str, *, discrete: bool = False) -> Unit:
     """The unit with this symbol. Values of an unknown unit are written as they are.
 
     Example:
-        >>> unit_of("rad").extent(0.785398), unit_of("", discrete=True).extent(1.0), unit_of("dB").label
-        ('±45.0°', '50.0 % of copies', 'dB')
+        >>> unit_of("rad").extent(0.785398), unit_of("dB").label
+        ('±45.0°', 'dB')
+        >>> unit_of("", discrete=True).extent(1.0)
+        '50.0 % of copies'
     """
     if discrete:
         return coordinate.COPIES
@@ -121,12 +123,12 @@ def nice_ticks(
 def _factor_ticks(
     multiplier: Callable[[float], float], low: float, high: float, most: int
 ) -> list[float]:
-    """The positions of round factors within a range, from the finest grid that has at most `most`."""
+    """Positions of round factors within a range: the finest grid with at most `most` of them."""
     best = [0.0] if low <= 0 <= high else [low, high]
-    lowest = multiplier(low)
-    highest = multiplier(high)
+    lowest = multiplier(low) * (1 - 1e-9)
+    highest = multiplier(high) * (1 + 1e-9)
     for grid in _factor_grids():
-        factors = [factor for factor in grid if lowest < factor < highest]
+        factors = [factor for factor in grid if lowest <= factor <= highest]
         if len(best) < len(factors) <= most:
             best = [_solve(multiplier, factor, low, high) for factor in factors]
     return best

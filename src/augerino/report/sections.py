@@ -17,6 +17,7 @@ from augerino.report.parts import (
     section,
     signed,
     table,
+    unbroken,
 )
 from augerino.report.run import Orbit, Run
 from augerino.report.values import count, entries, items, number, records, text
@@ -53,15 +54,16 @@ def summary(run: Run) -> str:
     counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
     answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
     noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
-    text_of = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
+    found = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
     if not answers:
-        text_of = f"{len(run.coordinates)} {noun} learned."
+        found = f"{len(run.coordinates)} {noun} learned."
     data = entries(run.result.get("data"))
     train = count(data.get("train_items"))
     test = count(data.get("test_items"))
     if train is None or test is None:
-        return text_of
-    return f"{text_of} Trained on {_thousands(train)} samples, evaluated on {_thousands(test)} held-out samples."
+        return found
+    trained = f"Trained on {_thousands(train)} samples"
+    return f"{found} {trained}, evaluated on {_thousands(test)} held-out samples."
 
 
 def _thousands(number_of: int) -> str:
@@ -83,7 +85,8 @@ def _verdict(c: CoordinateResult, level: int) -> Markup:
     sentence = c.sentence.removeprefix(f"{c.name}:").strip()
     said = None
     if sentence:
-        said = tag("p", named(sentence[:1].upper() + sentence[1:]), class_="sentence")
+        capitalized = sentence[:1].upper() + sentence[1:]
+        said = tag("p", named(unbroken(capitalized)), class_="sentence")
     facts = _facts(c)
     details = tag("p", facts, class_="facts") if facts else None
     words = tag("div", answer_badge(c.answer), title, said, class_="words")
@@ -98,7 +101,7 @@ def _facts(c: CoordinateResult) -> str:
         parts.append(f"95 %: {interval_text(c, *c.interval)}")
     if c.true is not None:
         parts.append(f"true {c.unit.extent(c.true)}")
-    return " · ".join(parts)
+    return unbroken(" · ".join(parts))
 
 
 def _range_legend(run: Run) -> Markup:
@@ -191,10 +194,13 @@ def evidence(run: Run, level: int) -> Markup | None:
         elif join(*below):
             figures.append(tag("figure", tag("figcaption", named(c.name)), *below, class_="small"))
     about = (
-        "Rise of the held-out loss when every input is transformed by exactly this extent in both directions."
+        "Rise of the held-out loss when every input is transformed by exactly this extent,"
+        " in both directions."
         " The learned range is shaded; the band is a paired 95 % bootstrap interval."
-        " A curve that is flat within the shaded range and rises beyond it indicates a symmetry with a limited range."
-        " Below each plot: the change relative to the learned augmentation when the coordinate is disabled or widened."
+        " A curve that is flat within the shaded range and rises beyond it indicates a symmetry"
+        " with a limited range."
+        " Below each plot: the change relative to the learned augmentation when the coordinate"
+        " is disabled or widened."
     )
     if run.task == "segmentation":
         about += " Predicted masks are transformed back before they are compared."
@@ -209,7 +215,8 @@ def _change(title: str, change: Change | None, accuracy: str) -> Markup | None:
         parts.append(f"loss {signed(change.loss)}")
     if change.accuracy:
         parts.append(f"{accuracy} {signed(change.accuracy, 100, ' points')}")
-    return tag("p", tag("b", title), ": ", ", ".join(parts), class_="facts")
+    details = unbroken(", ".join(parts))
+    return tag("p", tag("b", unbroken(title)), ": ", details, class_="facts")
 
 
 def distributions(run: Run, level: int) -> Markup | None:
@@ -219,7 +226,7 @@ def distributions(run: Run, level: int) -> Markup | None:
     keys = [("start", "start"), ("learned", "learned")]
     if any(c.true is not None for c in run.coordinates):
         keys.append(("true", "true extent"))
-    about = "The distribution that copies are sampled from, at the start of the training and as learned."
+    about = "The distribution of each coordinate, at the start of the training and as learned."
     below = legend(keys) if figures else None
     return section("Distributions", about, grid(figures), below, level=level)
 
@@ -264,7 +271,8 @@ def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
     n_hidden = len(orbit.outputs[0]) - len(shown)
     note = None
     if n_hidden > 0:
-        note = tag("p", f"{n_hidden} more outputs with lower peaks are not shown.", class_="facts")
+        noun = "output" if n_hidden == 1 else "outputs"
+        note = tag("p", f"{n_hidden} more {noun} with lower peaks", class_="facts")
     return figure(f"{orbit.title}, {orbit.coordinate}", drawing, legend(keys), note)
 
 
@@ -300,8 +308,9 @@ def _about_classes(run: Run) -> str:
     if run.task != "segmentation":
         return "Fraction of correct predictions on held-out samples, by class."
     return (
-        "Intersection over union (IoU) on held-out samples, by class: the pixels that are both of the class and"
-        " predicted as the class, divided by the pixels that are either. Samples are those that contain the class."
+        "Intersection over union (IoU) on held-out samples, by class: the pixels that are of the class"
+        " and predicted as the class, divided by the pixels that are either."
+        " Samples are those that contain the class."
     )
 
 
