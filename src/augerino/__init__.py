@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from augerino.learning.learn import Learned as Learned
     from augerino.learning.learn import learn as learn
     from augerino.learning.probe import Probe as Probe
+    from augerino.learning.probe_settings import ProbeSettings as ProbeSettings
     from augerino.learning.recipe import Recipe as Recipe
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
@@ -109,6 +110,7 @@ _HOMES = {
     "errors": ("InputError", "NonFiniteLoss"),
     "learning.learn": ("Learned", "learn"),
     "learning.probe": ("Probe",),
+    "learning.probe_settings": ("ProbeSettings",),
     "learning.recipe": ("Recipe",),
     "models": (
         "Average",

@@ -1,5 +1,6 @@
 """The command, as a user meets it: answers, run folders, interruption, wrong input."""
 
+import dataclasses
 import json
 import os
 import shlex
@@ -343,6 +344,11 @@ class TestWrongInput:
                 ["--method", "probe", "--reg-weight", "3"],
                 "--reg-weight has no part in --method probe",
             ),
+            (
+                ["--method", "gradient", "--probe.shell", "1.5"],
+                "--probe has no part in --method gradient",
+            ),
+            (["--probe.shell", "0.5"], "augerino: probe.shell must lie between 1.001 and 100"),
             (["--seed", "-1"], "seed must lie between 0"),
             (
                 ["--coordinates", "rotate,scael"],
@@ -379,6 +385,14 @@ class TestWrongInput:
             (
                 ["learn", "--tolerance", "much"],
                 ["parsing --tolerance: expected a number, got 'much'"],
+            ),
+            (
+                ["learn", "--probe.shell", "wide"],
+                ["parsing --probe.shell: expected a number, got 'wide'"],
+            ),
+            (
+                ["learn", "--probe.shel", "2"],
+                ["Unrecognized options: --probe.shel", "--probe.shell FLOAT"],
             ),
             (["learn", "--epocs", "3"], ["Unrecognized options: --epocs", "--epochs INT"]),
             (
@@ -463,6 +477,27 @@ class TestWrongInput:
         assert main(["learn", "--resume", "run"]) == 2
         assert "config.json" in capsys.readouterr().err
 
+    def test_settings_of_the_probe_are_kept_and_restored(self, capsys, monkeypatch):
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ag.Probe, "step", interrupted)
+            assert main(["learn", *QUICK, "--probe.shell", "1.5", "--out", "run"]) == 130
+        config = json.loads(Path("run/config.json").read_text())
+        assert config["recipe"]["probe"]["shell"] == 1.5
+        used = []
+        step = ag.Probe.step
+        monkeypatch.setattr(ag.Probe, "step", lambda self: used.append(self.settings) or step(self))
+        assert main(["learn", "--resume", "run"]) == 0
+        assert set(used) == {ag.ProbeSettings(shell=1.5)}
+        capsys.readouterr()
+        config["recipe"]["probe"]["shell"] = "wide"
+        Path("other").mkdir()
+        Path("other/config.json").write_text(json.dumps(config))
+        assert main(["learn", "--resume", "other"]) == 2
+        assert "probe.shell must be a number, but got 'wide'" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("name", "value"),
         [
@@ -477,7 +512,11 @@ class TestWrongInput:
     def test_a_setting_of_the_wrong_type_is_named(self, capsys, name, value):
         recipe, settings = learn_command._settings(learn_command.LearnOptions())
         Path("run").mkdir()
-        config = {"recipe": vars(recipe), "settings": {**settings, name: value}, "fingerprint": ""}
+        config = {
+            "recipe": dataclasses.asdict(recipe),
+            "settings": {**settings, name: value},
+            "fingerprint": "",
+        }
         Path("run/config.json").write_text(json.dumps(config))
         assert main(["learn", "--resume", "run"]) == 2
         said = capsys.readouterr().err
@@ -498,7 +537,7 @@ class TestWrongInput:
         Path("run").mkdir()
         given = learn_command.open_given(settings, recipe.seed)
         config = {
-            "recipe": vars(recipe),
+            "recipe": dataclasses.asdict(recipe),
             "settings": {**settings, "net": "mine:net"},
             "fingerprint": given.fingerprint,
         }

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.learning.probe import SETTLED, Probe, sharing
+from augerino.learning.probe import Probe, sharing
 
 STEPS = 300
 
@@ -96,6 +96,13 @@ def test_a_larger_tolerance_gives_wider_bounds():
     narrow, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.01)
     wide, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.2)
     assert narrow["first"] < wide["first"]
+
+
+def test_settings_change_what_a_probe_does():
+    usual, _ = probed(Sharp(), [0.3, 0.3])
+    short, probe = probed(Sharp(), [0.3, 0.3], settings=ag.ProbeSettings(max_step=0.01))
+    assert short["second"] < usual["second"]
+    assert "second" in probe.unfinished
 
 
 class Harder(nn.Module):
@@ -308,7 +315,7 @@ def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
             probe.step()
         return augmentation.extent
 
-    assert run(int(STEPS * (SETTLED - 0.05))) == run(None)
+    assert run(int(STEPS * (ag.ProbeSettings.stop - 0.05))) == run(None)
 
 
 def test_a_regression_is_judged_in_units_of_its_targets_variance():

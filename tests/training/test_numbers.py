@@ -1,4 +1,4 @@
-"""Numbers that go wrong: training stops in one sentence or goes on as docs/faults.md says; it is never silently wrong."""
+"""Numbers that go wrong: training stops in one sentence or goes on as docs/report.md says; it is never silently wrong."""
 
 import math
 

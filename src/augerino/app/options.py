@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from augerino.learning.probe_settings import ProbeSettings
 from augerino.learning.recipe import Recipe
 
 _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
@@ -28,6 +29,14 @@ _Flag = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_HINT]
 
 
 @dataclass(frozen=True)
+class ProbeOptions(ProbeSettings):
+    """Constants of the probe."""
+
+    def __post_init__(self) -> None:
+        """Does nothing: a `Recipe` validates the values later, outside the option parser."""
+
+
+@dataclass(frozen=True)
 class LearnOptions(Recipe):
     """Learn the symmetries of a dataset and write a run folder with a report."""
 
@@ -37,6 +46,8 @@ class LearnOptions(Recipe):
     """groups to learn: affine, color, flip (images), time, gain, noise (signals), affine (points)"""
     coordinates: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.coordinates
     """single coordinates to learn, such as rotate,scale"""
+    probe: ProbeOptions = ProbeOptions()
+    """constants of the probe; the defaults rarely need a change"""
     epochs: Annotated[int | None, _NO_HINT] = Recipe.epochs
     """passes over the training data (default: 40, more for small and fewer for large data)"""
     net: str = "auto"

@@ -1,6 +1,5 @@
 """The one-call front door: data in, learned symmetries out. Wiring only."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -138,7 +137,7 @@ def learn(
     """Trains a network behind a learned augmentation and returns both.
 
     In a process group of `torch.distributed` (`torchrun`) all processes train one model: call it in each with the same
-    arguments. docs/scaling.md says how data and noise are shared.
+    arguments. docs/data.md says how batches and random draws are split.
 
     Args:
         net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
@@ -184,7 +183,7 @@ def learn(
         }
         options["theta_every"] = recipe.theta_every
         options["settings"] = {
-            **dataclasses.asdict(recipe),
+            **recipe.to_flat(),
             "device": None,
             "workers": None,
         }  # where it runs may change

@@ -9,7 +9,7 @@ import torch
 from augerino.data.arrays import Batches, CheckedBatches
 from augerino.distributions import parts_of
 from augerino.errors import InputError
-from augerino.learning.probe import SETTLED, Probe, distribution_obstacle
+from augerino.learning.probe import Probe, distribution_obstacle
 from augerino.learning.recipe import Recipe
 from augerino.models import InvariantModel
 from augerino.runtime import distributed
@@ -133,9 +133,17 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
     distributed.copy_from_first(order)
     part = loader.only(order[count:])
     ((x, y),) = loader.only(order[:count], batch_size=count, shuffle=False)
-    early = int(SETTLED * epochs)
+    early = int(recipe.probe.stop * epochs)
     steps = early * len(part) + (epochs - early) * len(loader)
-    probe = Probe(model, x, y, steps=steps, tolerance=recipe.tolerance, chunk=recipe.batch_size)
+    probe = Probe(
+        model,
+        x,
+        y,
+        steps=steps,
+        tolerance=recipe.tolerance,
+        chunk=recipe.batch_size,
+        settings=recipe.probe,
+    )
     model.augmentation.requires_grad_(
         False
     )  # nothing to follow: the warp need not be differentiated

@@ -355,7 +355,7 @@ def configuration(run: Run, level: int) -> Markup | None:
     command = text(result.get("command"))
     notes = [text(note) for note in items(entries(result.get("data")).get("notes"))]
     items_of = [tag("li", named(note)) for note in notes if note]
-    settings = {name: _setting(value) for name, value in entries(result.get("recipe")).items()}
+    settings = _settings(entries(result.get("recipe")))
     lists = tag(
         "div",
         _listed("Data and run", _run_facts(run), level),
@@ -399,6 +399,17 @@ def _method(n_probe_items: int | None) -> str:
     if n_probe_items == 0:
         return "gradient"
     return f"probing with {n_probe_items} held-out training samples"
+
+
+def _settings(recipe: dict[str, Any]) -> dict[str, str]:
+    """The settings as text; groups are flattened to names such as probe.shell."""
+    settings = {}
+    for name, value in recipe.items():
+        if isinstance(value, dict):
+            settings |= {f"{name}.{key}": _setting(inner) for key, inner in value.items()}
+        else:
+            settings[name] = _setting(value)
+    return settings
 
 
 def _setting(value: Any) -> str:
