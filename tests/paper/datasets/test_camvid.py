@@ -10,7 +10,7 @@ from PIL import Image
 import augerino as ag
 from augerino.data.arrays import IGNORE
 from augerino.learning.defaults import masked_nll
-from augerino.paper.datasets.camvid import CLASSES, PARTS, camvid, reduced, rotated
+from augerino.paper.datasets.camvid import CLASSES, PARTS, camvid, downscale_scenes, rotated
 from tests.paper.datasets.test_real import SHARED, real
 
 COUNTS = {"train": 3, "val": 1, "test": 2}
@@ -113,9 +113,9 @@ def test_a_spoilt_file_is_told_in_one_sentence(tmp_path, changes, message):
 
 
 def test_a_truncated_file_and_no_file_are_told(tmp_path):
-    with pytest.raises(ag.InputError, match=r"CamVid is not in .*--data DIR"):
+    with pytest.raises(ag.InputError, match=r"CamVid was not found in .*--data DIR"):
         camvid(tmp_path)
-    with pytest.raises(ag.InputError, match=r"CamVid is not there.*--data DIR"):
+    with pytest.raises(ag.InputError, match=r"CamVid was not found: .*--data DIR"):
         camvid()
     path = write_small(tmp_path, scenes()) / "camvid_small.npz"
     path.write_bytes(path.read_bytes()[:-200])
@@ -196,11 +196,11 @@ def test_reducing_takes_the_mean_of_a_block_and_the_label_in_its_middle():
         torch.arange(72, dtype=torch.uint8).reshape(1, 1, 6, 12),
         torch.arange(72, dtype=torch.uint8).reshape(1, 6, 12),
     )
-    x, y = reduced(images, masks, 3)
+    x, y = downscale_scenes(images, masks, 3)
     assert (
         x.shape == (1, 1, 2, 4) and torch.equal(x[:, 0], y) and y[0, 0].tolist() == [13, 16, 19, 22]
     )
-    x, y = reduced(images[..., :5, :], masks[:, :5], 2)
+    x, y = downscale_scenes(images[..., :5, :], masks[:, :5], 2)
     assert x.shape == (1, 1, 2, 6) and y.shape == (1, 2, 6)
 
 

@@ -1,4 +1,4 @@
-"""Images with a class each, in a part to train on and one to test on: what CIFAR-10 and STL-10 become, however they came."""
+"""Train and test images with class labels, as read from CIFAR-10 and STL-10."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,65 +14,69 @@ from augerino.errors import InputError
 CLASSES = 10
 
 
-class Labelled(NamedTuple):
-    """Images (N, 3, side, side), bytes, and labels (N,), 0 to 9, for training and for testing."""
+class ImageSplit(NamedTuple):
+    """Images (N, 3, side, side), bytes, and labels (N,), 0 to 9, for training and testing."""
 
     x_train: Tensor
     y_train: Tensor
     x_test: Tensor
     y_test: Tensor
 
-    def subset(self, train: int | None, test: int | None, seed: int) -> "Labelled":
-        """So many training images, another draw for every seed, and the first test images; None takes all."""
-        for part, wanted, there in (
-            ("train", train, len(self.y_train)),
-            ("test", test, len(self.y_test)),
-        ):
-            if wanted is not None and not 1 <= wanted <= there:
-                raise InputError(
-                    f"There are {there} images to {part} on, but {wanted} were asked for."
-                )
-        order = torch.randperm(len(self.y_train), generator=torch.Generator().manual_seed(seed))[
-            :train
-        ]
-        return Labelled(
-            self.x_train[order], self.y_train[order], self.x_test[:test], self.y_test[:test]
+    def subset(self, train: int | None, test: int | None, seed: int) -> "ImageSplit":
+        """`train` random training images, and the first `test` test images; None takes all.
+
+        With the same seed a larger subset starts with the images of a smaller one.
+        """
+        _check_count("train", train, len(self.y_train))
+        _check_count("test", test, len(self.y_test))
+        generator = torch.Generator().manual_seed(seed)
+        chosen = torch.randperm(len(self.y_train), generator=generator)[:train]
+        return ImageSplit(
+            x_train=self.x_train[chosen],
+            y_train=self.y_train[chosen],
+            x_test=self.x_test[:test],
+            y_test=self.y_test[:test],
         )
 
 
-def read_npz(path: Path, side: int) -> Labelled:
-    """The arrays x_train (N, side, side, 3), y_train (N,), x_test and y_test of an archive."""
-    image, label = (None, side, side, 3), (None,)
+def _check_count(part: str, requested: int | None, available: int) -> None:
+    if requested is not None and not 1 <= requested <= available:
+        raise InputError(
+            f"There are {available} images to {part} on, but {requested} were requested."
+        )
+
+
+def read_npz(path: Path, side: int) -> ImageSplit:
+    """Reads x_train (N, side, side, 3), y_train (N,), x_test and y_test from an archive."""
+    image = (None, side, side, 3)
+    label = (None,)
     arrays = archives.read_npz(
         path, {"x_train": image, "y_train": label, "x_test": image, "y_test": label}
     )
     parts = []
     for part in ("train", "test"):
-        x, y = arrays[f"x_{part}"], arrays[f"y_{part}"]
+        x = arrays[f"x_{part}"]
+        y = arrays[f"y_{part}"]
         if x.dtype != np.uint8 or not len(x):
             raise InputError(
-                f"The array 'x_{part}' in {shown(path)} should hold images as bytes, but is {x.shape} of {x.dtype}."
+                f"The array 'x_{part}' in {shown(path)} should hold images as bytes, "
+                f"but is {x.shape} of {x.dtype}."
             )
-        parts += [
-            torch.from_numpy(x).permute(0, 3, 1, 2).contiguous(),
-            labels(y, len(x), f"y_{part} in {shown(path)}"),
-        ]
-    return Labelled(*parts)
+        parts.append(torch.from_numpy(x).permute(0, 3, 1, 2).contiguous())
+        parts.append(check_labels(y, len(x), f"y_{part} in {shown(path)}"))
+    return ImageSplit(*parts)
 
 
-def labels(y: np.ndarray, count: int, name: str) -> Tensor:
-    """Class numbers, after making sure that there is one of 0 to 9 for each image."""
-    if (
-        y.shape != (count,)
-        or y.dtype.kind not in "ui"
-        or not count
-        or int(y.min()) < 0
-        or int(y.max()) >= CLASSES
-    ):
-        held = (
-            f"{int(y.min())} to {int(y.max())}" if y.size and y.dtype.kind in "ui" else f"{y.dtype}"
-        )
-        raise InputError(
-            f"There should be a label of 0 to {CLASSES - 1} for each of {count} images, but {name} holds {y.size} of {held}."
-        )
-    return torch.from_numpy(y.astype(np.int64))
+def check_labels(y: np.ndarray, n_images: int, name: str) -> Tensor:
+    """Labels as a tensor (n_images,), after checking that all are integers from 0 to 9."""
+    values = f"{y.dtype}"
+    if y.dtype.kind in "ui" and y.size:
+        low = int(y.min())
+        high = int(y.max())
+        if y.shape == (n_images,) and low >= 0 and high < CLASSES:
+            return torch.from_numpy(y.astype(np.int64))
+        values = f"{low} to {high}"
+    raise InputError(
+        f"There should be a label of 0 to {CLASSES - 1} for each of {n_images} images, "
+        f"but {name} holds {y.size} of {values}."
+    )
