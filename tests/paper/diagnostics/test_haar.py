@@ -73,5 +73,5 @@ def test_other_coordinates_and_their_order_do_not_matter():
 
 
 def test_without_three_rotations_there_is_nothing_to_compare():
-    with pytest.raises(ag.InputError, match="no coordinate 'rotate_y'"):
+    with pytest.raises(ag.InputError, match="has no 'rotate_y'"):
         haar_deviation(ag.Augmentation(ag.Affine3d("rotate_x", "rotate_z"), ag.Uniform([0.1, 0.1])))
