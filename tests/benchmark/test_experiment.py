@@ -1,4 +1,4 @@
-"""The recovery benchmark as a command: parts of it by name, each training kept, a leaderboard at the end."""
+"""The recovery benchmark as a command: problems by name, stored trainings, a leaderboard."""
 
 import json
 from pathlib import Path

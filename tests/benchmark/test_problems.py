@@ -1,4 +1,4 @@
-"""Every problem's answer is exact: the construction is checked on the items it draws, not on a network."""
+"""Every problem's true extents are exact: checked on the items that it draws."""
 
 import dataclasses
 import itertools

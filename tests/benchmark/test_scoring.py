@@ -1,4 +1,4 @@
-"""Scores are what they say: overlap of intervals, F1 of sets, intervals over seeds; and contestants do what they are named."""
+"""Overlaps, F1, bootstrap intervals, and the contestants."""
 
 import math
 from types import SimpleNamespace

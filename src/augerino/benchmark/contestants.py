@@ -118,7 +118,7 @@ def _from_informed_start(recipe: Recipe, regularizer: Callable[[Augmentation], R
         symmetries = {name for name, extent in problem.true.items() if extent > 0}
         limits = {name: problem.limit(name) for name in problem.transform.names}
         augmentation = problem.augmentation(informed_start(limits, symmetries))
-        return _learn(problem, seed, recipe, augmentation, regularizer(augmentation))
+        return _learn(problem, seed, recipe, augmentation, regularizer=regularizer(augmentation))
 
     return run
 
@@ -128,7 +128,7 @@ def _log_volume(reg_weight: float, recipe: Recipe) -> Run:
 
     def run(problem: Problem, seed: int) -> dict[str, float]:
         augmentation = problem.augmentation(recipe.start)
-        return _learn(problem, seed, by_gradient, augmentation, LogVolume())
+        return _learn(problem, seed, by_gradient, augmentation, regularizer=LogVolume())
 
     return run
 

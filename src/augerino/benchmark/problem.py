@@ -184,7 +184,7 @@ class Problem:
         )
 
     def move(self, base: Tensor, positions: Tensor) -> Tensor:
-        """Moves base items along the axes.   base: (n, ...)   positions: (n, axes)   returns (n, ...)"""
+        """Moves base items to positions along the axes.   base: (n, ...)   positions: (n, axes)"""
         t = torch.zeros(len(base), len(self.transform.names))
         for axis, position in zip(self.axes, positions.unbind(1), strict=True):
             t[:, self.transform.names.index(axis.name)] = coordinate_at(axis.name, position)

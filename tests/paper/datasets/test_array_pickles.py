@@ -1,4 +1,4 @@
-"""Byte arrays out of pickles: the real ones are read, and nothing that a pickle asks for is ever done."""
+"""Byte arrays from pickles: valid ones are read, and no code of a pickle is executed."""
 
 import os
 import pickle
@@ -27,7 +27,7 @@ def test_what_numpy_writes_comes_back():
 
 
 def test_what_python_2_wrote_comes_back():
-    """Protocol 2, with strings of bytes and the names of a numpy of 2009: that is what CIFAR-10 is published as."""
+    """The form of CIFAR-10: protocol 2, byte strings, and the module names of an old numpy."""
     content = (
         b"\x80\x02}q\x01(U\x04dataq\x02cnumpy.core.multiarray\n_reconstruct\nq\x03cnumpy\nndarray\nq\x04K\x00\x85U\x01b\x87Rq\x05"
         b"(K\x01K\x02K\x03\x86cnumpy\ndtype\nq\x06U\x02u1K\x00K\x01\x87Rq\x07(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff"

@@ -1,4 +1,4 @@
-"""CamVid: from the release's folders, from one file, turned; and what is wrong with either is told in one sentence."""
+"""CamVid from folders and from one file, rotated; invalid files are rejected."""
 
 import math
 
@@ -79,9 +79,18 @@ def _fill(path, value, *shape):
     ("spoil", "message"),
     [
         (_drop_folder, "lacks the folder valannot: it should have train, trainannot, val"),
-        (lambda root: _fill(root / "trainannot" / "1.png", 0, 5, 8), "trainannot/1.png has 5×8 and train/1.png 6×8"),
-        (lambda root: _fill(root / "testannot" / "0.png", 12, 6, 8), "0 to 10, and 11 for void, but testannot/0.png"),
-        (lambda root: _fill(root / "train" / "2.png", 0, 6, 9, 3), "train/2.png has 6×9 pixels and not 6×8"),
+        (
+            lambda root: _fill(root / "trainannot" / "1.png", 0, 5, 8),
+            "trainannot/1.png has 5×8 and train/1.png 6×8",
+        ),
+        (
+            lambda root: _fill(root / "testannot" / "0.png", 12, 6, 8),
+            "0 to 10, and 11 for void, but testannot/0.png",
+        ),
+        (
+            lambda root: _fill(root / "train" / "2.png", 0, 6, 9, 3),
+            "train/2.png has 6×9 pixels and not 6×8",
+        ),
         (lambda root: _cut(root / "train" / "1.png"), "train/1.png is not a readable image"),
         (lambda root: _cut(root / "valannot" / "0.png"), "valannot/0.png is not a readable image"),
         (lambda root: (root / "trainannot" / "0.png").unlink(), "these have none: 0.png"),
@@ -131,7 +140,7 @@ def disc(size=41, radius=19.0):
 
 class TestRotated:
     def test_image_and_labels_turn_together(self):
-        """Labels that can be read off the image can be read off it after a turn, away from edges."""
+        """Labels that can be read from an image can be read after a rotation, away from edges."""
         at = torch.arange(41)
         labels = ((at[:, None] // 14) * 3 + at // 14).to(torch.uint8).expand(20, -1, -1)
         images = (labels * 25).unsqueeze(1)

@@ -1,4 +1,4 @@
-"""CIFAR-10 in every form that it comes in, on files of a few images made here, and the real subset where it is."""
+"""CIFAR-10 in every published form, on small files made here, and the real subset if present."""
 
 import io
 import pickle
@@ -130,7 +130,8 @@ class TestBadFiles:
             (b"a" * 3074, "3073 bytes per image, but has 3074"),
             (
                 b"\x0a" * 3073,
-                "a label of 0 to 9 for each of 1 images, but test_batch of CIFAR-10 holds 1 of 10 to 10",
+                "a label of 0 to 9 for each of 1 images, "
+                "but test_batch of CIFAR-10 holds 1 of 10 to 10",
             ),
         ],
     )

@@ -1,4 +1,4 @@
-"""QM9 from its published archive, prepared arrays and the small file: the same molecules each time; bad ones are told."""
+"""QM9 from its archive, prepared arrays and the small file; invalid molecules are rejected."""
 
 import bz2
 import io
@@ -156,7 +156,7 @@ def test_a_read_only_cache_is_noted_and_not_needed(folder, monkeypatch, tmp_path
 
 
 def test_prepared_parts_give_the_same_molecules(folder, tmp_path):
-    """As Cormorant and EGNN prepare them: names in the published case, atoms' energies beside, another padding in every part."""
+    """The form of Cormorant and EGNN: published names, energies of atoms, different padding."""
     arrays = gdb9.read_archive(folder / "dsgdb9nsd.xyz.tar.bz2", {3})
     references = gdb9.read_references(folder / "atomref.txt")["u0"]
     arrays["U0"], arrays["U0_thermo"] = arrays.pop("u0"), references[arrays["charges"]].sum(1)

@@ -1,4 +1,4 @@
-"""STL-10 in every form that it comes in, on files of a few images made here, and the real subset where it is."""
+"""STL-10 in every published form, on small files made here, and the real subset if present."""
 
 import numpy as np
 import pytest

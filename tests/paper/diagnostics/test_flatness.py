@@ -1,4 +1,4 @@
-"""How flat a solution is: eigenvalues against the dense Hessian, the laws of the effective dimension, and those of rays."""
+"""Eigenvalues against the dense Hessian, laws of the effective dimension and of rays."""
 
 import sys
 
@@ -19,7 +19,7 @@ POSITIVE = st.floats(1e-3, 1e3)
 
 
 def small_net(dtype=torch.float64) -> nn.Module:
-    """A convolution with batch norm whose statistics are not trivial, a bias, and a head: 102 weights."""
+    """A convolution with batch norm of nontrivial statistics, a bias, and a head: 102 weights."""
     net = nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Tanh(), nn.Flatten(), nn.Linear(16, 3)
     ).to(dtype)
@@ -75,7 +75,7 @@ def test_the_dense_hessian_is_torchs():
     [small_net, lambda: averaged(small_net()), lambda: averaged(small_net(), test_copies=1)],
 )
 def test_leading_eigenvalues_are_those_of_the_dense_hessian(model):
-    """Also in batches of another size than the whole, and of an averaged model, whose draws are the same every time."""
+    """Also in several batches, and for an averaged model, whose draws are always the same."""
     surface = LossSurface(
         model(), lambda p, y: F.nll_loss(p.log_softmax(1), y), *items(), batch_size=4
     )
@@ -303,7 +303,7 @@ class TestDirections:
         )
 
     def test_rescaling_a_filter_under_batch_norm_changes_plain_rays_only(self):
-        """Batch norm undoes the scale of a filter: the network is the same function, and so is a normalised ray from it."""
+        """Batch norm cancels the scale of a filter, so normalized rays give the same functions."""
         net = small_net()
         net[0].bias.data.zero_()
         net[1].eps = 0.0

@@ -46,7 +46,7 @@ def test_a_box_of_half_a_turn_is_far_off_and_a_smaller_one_is_nearer():
 
 
 def test_the_axis_counts_in_the_mean_matrix():
-    """Full turns about one axis have the mean matrix of that axis alone: a third of the identity's square."""
+    """The mean of all rotations about one axis projects on it: norm 1 of the identity's √3."""
     found = deviation(ag.Uniform([1e-9, 1e-9, math.pi]))
     assert found.mean_matrix == pytest.approx(1 / math.sqrt(3), abs=1e-3)
     assert found.kolmogorov == pytest.approx(

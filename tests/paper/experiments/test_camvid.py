@@ -1,4 +1,4 @@
-"""The segmentation experiment: what its rows learn, what its batches show, and how its label maps are kept."""
+"""The segmentation experiment: its rows, batches and stored label maps."""
 
 import math
 

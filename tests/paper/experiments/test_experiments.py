@@ -259,7 +259,8 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
     [
         (
             ["rotmnits"],
-            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, cifar10, stl10, flatness, qm9",
+            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, "
+            "cifar10, stl10, flatness, qm9",
         ),
         (
             ["rotmnist", "--preset", "huge"],

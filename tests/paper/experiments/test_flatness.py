@@ -73,7 +73,7 @@ def test_rows_are_one_without_and_every_weight_and_the_probe():
 
 
 def test_the_drawn_surface_is_the_released_one_and_more_draws_are_their_mean(pictures):
-    """The released code moves each training image once, and takes the loss of the network behind the augmentation."""
+    """The released code transforms each training image once and takes the network's loss."""
     learned = trained(flatness.rows(SETTINGS)[1], pictures)
     surfaces = flatness.make_surfaces(SETTINGS, learned, pictures, seed=5)
     assert set(surfaces) == {*flatness.SURFACES, "test"} and len(surfaces["test"].y) == 4
@@ -117,7 +117,7 @@ def made(row, seed, top, slope):
 
 
 def test_the_table_says_which_way_each_row_differs_from_none():
-    """One that bends less is flatter, one that bends more is sharper, and one that does not differ surely is left undecided."""
+    """Less curvature is flatter, more is sharper, and an uncertain difference is undecided."""
     without, flatter, sharper, alike = flatness.rows(SETTINGS)
     tops = {
         without.name: (50, 50),

@@ -1,4 +1,4 @@
-"""The experiments that recognise photographs: what their rows learn and see, what copies mean, and the known answer."""
+"""cifar10 and stl10: their rows, the meaning of copies, and the known answer."""
 
 import dataclasses
 import sys
@@ -137,7 +137,7 @@ class TestSettings:
 
 
 class Sides(torch.nn.Module):
-    """Tells which half of an image is lighter, surely; it has a weight so that there is something to train."""
+    """Predicts with certainty which half of an image is lighter; has one trainable weight."""
 
     def __init__(self):
         super().__init__()
@@ -149,7 +149,7 @@ class Sides(torch.nn.Module):
 
 
 def test_copies_of_a_fixed_augmentation_are_drawn_in_evaluation_and_only_then():
-    """Mirroring swaps the answer, so the fixed row is right in half of its single copies, and always without any."""
+    """Mirroring swaps the label: the fixed row is right in half of its copies, bare always."""
     x = torch.zeros(200, 3, 4, 8, dtype=torch.uint8)
     x[..., :4] = 200
     y = torch.zeros(200, dtype=torch.long)
@@ -205,7 +205,7 @@ def test_bounds_of_a_trial_come_back():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wide(seed):
-    """The known answer: any contrast, no brightness. From the same start, one stays wide and the other all but vanishes."""
+    """The known answer: any contrast, no brightness. From the same start, only contrast stays."""
     data = shades(400, seed=seed, side=12)
     torch.manual_seed(seed)
     net = Normalized(SmallCNN(3, 2, 8), [0.5] * 3, [0.25] * 3)

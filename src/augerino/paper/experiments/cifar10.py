@@ -221,7 +221,7 @@ def draw(settings: Cifar10, trials: list[Trial], folder: Path, data: str | None)
         titled = {row.name.replace(", ", "\n", 1): row for row in main}
         figures.draw_ranges(folder / "ranges.png", trials, titled, limits)
         swept = by_size.get(settings.sweep_size, by_size[settings.sizes[-1]])
-        _draw_sweeps(settings, trials, swept, limits, folder)
+        _draw_sweeps(settings, trials, swept, limits=limits, folder=folder)
         probed = main[-1]
         augmentation = make_augmentation(probed)
         assert augmentation is not None

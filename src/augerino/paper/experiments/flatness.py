@@ -74,14 +74,8 @@ class Flatness(RecognitionSettings):
 
     def check(self) -> None:
         super().check()
-        self._require_at_least_one(
-            "n_train",
-            "n_train_measured",
-            "n_test_measured",
-            "n_eigenvalues",
-            "copies",
-            "n_directions",
-        )
+        self._require_at_least_one("n_train", "n_train_measured", "n_test_measured")
+        self._require_at_least_one("n_eigenvalues", "copies", "n_directions")
         if self.n_points < 2:
             raise InputError(f"n_points must be at least 2, but got {self.n_points}.")
         for name in ("z", "plain_length", "filter_length"):

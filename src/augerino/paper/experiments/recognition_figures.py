@@ -107,7 +107,8 @@ def draw_weights(
     left, right = axes
 
     percents = [[100 * value for value in accuracies(found, copies)] for found in by_row]
-    _draw_curve(left, settings, percents, plots.LEARNED, "probe" if probed else "gradient")
+    method = "probe" if probed else "gradient"
+    _draw_curve(left, settings, percents, color=plots.LEARNED, label=method)
     colors = (plots.START, plots.TRUE, plots.CLASSES[2])
     for color, (name, values) in zip(colors, references.items(), strict=False):
         left.axhline(100 * statistics.mean(values), color=color, ls="--", lw=1.4, label=name)
@@ -116,7 +117,7 @@ def draw_weights(
     for color, (name, limit) in zip(plots.CLASSES, limits.items(), strict=False):
         if all(name in t["bounds"] for found in by_row for t in found):
             bounds = [[t["bounds"][name] / limit for t in found] for found in by_row]
-            _draw_curve(right, settings, bounds, color, name)
+            _draw_curve(right, settings, bounds, color=color, label=name)
     right.set_ylabel("learned bound / limit")
     right.set_ylim(bottom=0)
 
