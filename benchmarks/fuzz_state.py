@@ -1,6 +1,7 @@
 """What augerino itself writes, for `benchmarks.fuzz_readers`: good files, how they are read, and harm to the values in them."""
 
 import copy
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -77,7 +78,7 @@ def make_good(root: Path) -> dict[str, Good]:
     (root / "run").mkdir()
     recipe, settings = learn._settings(LearnOptions())
     (root / "run" / "config.json").write_text(
-        json.dumps({"recipe": vars(recipe), "settings": settings, "fingerprint": "0"})
+        json.dumps({"recipe": dataclasses.asdict(recipe), "settings": settings, "fingerprint": "0"})
     )
     (root / "trials").mkdir()
     values = experiment.settings_json(experiment.catalogue.find("mario").presets["quick"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.learning.probe import share_of_turns
+from augerino.learning.probe import refit_fraction
 from augerino.transforms import Compose
 from tests.conftest import smooth_images
 
@@ -60,7 +60,7 @@ def test_a_chain_runs_in_order_and_its_inverse_backwards():
     by_hand = flip.transform(spatial.transform(x, g.t[:, :1]), g.t[:, 1:])
     assert torch.equal(g(x), by_hand)
     assert (g.inv(g(x)) - x).abs().max() < 0.05
-    assert set(chain.spread()) == {"rotate", "flip_horizontal"}
+    assert set(chain.extent) == {"rotate", "flip_horizontal"}
     assert chain.limits.tolist() == pytest.approx([torch.pi, 1.0])
     assert {id(p) for p in chain.parameters()} == {
         id(p) for part in (spatial, flip) for p in part.parameters()
@@ -111,15 +111,78 @@ def test_a_transform_without_coordinates_is_told_apart():
         ag.Augmentation(Compose([]), ag.Uniform([0.1]))
 
 
-class TestInTurns:
-    """What takes turns is what ends somewhere: not what goes all the way, is hardly there, or is a flip."""
+class TestCoordinates:
+    """`augmentation.coordinates` joins the transform's coordinates with what the distribution learned."""
+
+    def test_a_coordinate_knows_its_range_limit_rate_and_text(self):
+        chain = ag.Chain(
+            ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([math.pi / 4], rate=[0.25])),
+            ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.25])),
+        )
+        rotate, flip = chain.coordinates
+        assert (rotate.name, rotate.limit, rotate.discrete) == ("rotate", math.pi, False)
+        assert (rotate.low, rotate.high) == (-rotate.extent, rotate.extent)
+        assert rotate.extent == chain.extent["rotate"] == pytest.approx(math.pi / 4)
+        assert rotate.text == "±45.0° in 25 % of copies" and rotate.range_text == "±45.0°"
+        assert (flip.low, flip.high, flip.rate, flip.extent) == (0.0, 1.0, 0.25, 0.5)
+        assert flip.discrete and flip.text == "25.0 % of copies"
+        assert chain.describe() == {"rotate": rotate.text, "flip_horizontal": flip.text}
+
+    @pytest.mark.parametrize(
+        ("distribution", "full", "negligible"),
+        [
+            (ag.Uniform([0.94 * math.pi]), False, False),
+            (ag.Uniform([0.96 * math.pi]), True, False),
+            (ag.Uniform([0.019 * math.pi]), False, True),
+            (ag.Uniform([0.021 * math.pi]), False, False),
+            (ag.Interval([-0.01], [3.1]), False, False),
+            (ag.Interval([-3.1], [3.1]), True, False),
+            (ag.Gaussian([0.0], [1.6]), True, False),
+            (ag.Gaussian([3.1], [0.01]), False, False),
+            (ag.Gaussian([0.0], [0.01]), False, True),
+        ],
+    )
+    def test_full_and_negligible_ranges(self, distribution, full, negligible):
+        (rotate,) = ag.Augmentation(ag.Affine2d("rotate"), distribution).coordinates
+        assert (rotate.is_full, rotate.is_negligible) == (full, negligible)
+
+    @pytest.mark.parametrize(
+        ("p", "full", "negligible"),
+        [(0.01, False, True), (0.2, False, False), (0.5, True, False), (0.9, False, False)],
+    )
+    def test_a_flip_is_full_at_a_half_and_negligible_near_zero(self, p, full, negligible):
+        (flip,) = ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([p])).coordinates
+        assert (flip.is_full, flip.is_negligible) == (full, negligible)
+
+    def test_without_a_limit_no_range_is_full(self):
+        wide, tiny = ag.Augmentation(Shifted(), ag.Uniform([1e6, 1e-3])).coordinates
+        assert not wide.is_full and not wide.is_negligible
+        assert tiny.is_negligible
+
+    def test_a_discrete_coordinate_in_a_chain_needs_a_discrete_distribution(self):
+        both = Compose([ag.Affine2d("rotate"), ag.Flip("vertical")])
+        with pytest.raises(ag.InputError, match=r"0 or 1.*flip_vertical"):
+            ag.Augmentation(both, ag.Uniform([0.3, 0.3]))
+
+    def test_extents_are_set_by_name(self):
+        augmentation = make(("rotate", "scale"), start=0.25)
+        augmentation.extent = {"scale": 0.5}
+        assert augmentation.extent == pytest.approx({"rotate": 0.25, "scale": 0.5})
+        with pytest.raises(
+            ag.InputError, match=r"no coordinate 'sclae'\. There are: rotate, scale"
+        ):
+            augmentation.extent = {"sclae": 0.5}
+
+
+class TestRates:
+    """Only partial ranges get a rate below 1: not full or negligible ones, and no flips."""
 
     def test_of_m_coordinates_that_end_somewhere_each_moves_in_one_of_m_draws(self):
         affine = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.4, 0.5, math.pi, 0.2, 0.2, 0.01]))
         chain = ag.Chain(affine, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5])))
-        turns = chain.in_turns(1.0)
-        assert turns.distribution.rates.tolist() == [0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 1.0]
-        assert turns.bounds() == chain.bounds()
+        turns = chain.with_rates(1.0)
+        assert turns.distribution.rate.tolist() == [0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]
+        assert turns.extent == chain.extent
         moved = (turns.sample(4000).t != 0).float().mean(dim=0)
         assert torch.allclose(
             moved, torch.tensor([0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]), atol=0.04
@@ -127,45 +190,45 @@ class TestInTurns:
 
     def test_it_is_a_copy_that_learns_nothing_further(self):
         augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.4, 0.5]))
-        turns = augmentation.in_turns()
+        turns = augmentation.with_rates()
         assert (
-            augmentation.distribution.rates.tolist() == [1.0, 1.0]
+            augmentation.distribution.rate.tolist() == [1.0, 1.0]
             and augmentation.distribution.raw_bound.requires_grad
         )
         assert not any(parameter.requires_grad for parameter in turns.parameters())
         assert (
-            turns.in_turns().distribution.rates.tolist()
-            == turns.distribution.rates.tolist()
+            turns.with_rates().distribution.rate.tolist()
+            == turns.distribution.rate.tolist()
             == [0.25, 0.25]
         )
 
     def test_a_coordinate_without_a_limit_ends_somewhere(self):
         endless = ag.Augmentation(Shifted(), ag.Uniform([5.0, 1e-9]))
-        assert endless.in_turns().distribution.rates.tolist() == [0.25, 0.25]
+        assert endless.with_rates().distribution.rate.tolist() == [0.25, 0.25]
 
     @pytest.mark.parametrize("share", [0.0, 1.5, float("nan")])
-    def test_a_share_that_cannot_be_is_refused(self, share):
+    def test_a_fraction_outside_0_to_1_is_rejected(self, share):
         with pytest.raises(ag.InputError, match="above 0 and at most 1"):
-            make().in_turns(share)
+            make().with_rates(share)
 
     @pytest.mark.parametrize(
-        ("mastered", "share"),
+        ("task_score", "fraction"),
         [(None, 0.5), (0.1, 0.5), (0.5, 0.5), (0.7, 0.3125), (0.9, 0.125), (1.0, 0.125)],
     )
-    def test_what_is_mastered_is_moved_more_rarely(self, mastered, share):
-        assert share_of_turns(mastered) == pytest.approx(share)
+    def test_a_higher_task_score_gives_a_smaller_fraction(self, task_score, fraction):
+        assert refit_fraction(task_score) == pytest.approx(fraction)
 
     def test_other_distributions_stay_as_they_are(self):
         augmentation = ag.Augmentation(
             ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]])
         )
         assert torch.equal(
-            augmentation.in_turns().distribution.scale_tril, augmentation.distribution.scale_tril
+            augmentation.with_rates().distribution.scale_tril, augmentation.distribution.scale_tril
         )
 
 
 class Shifted(ag.Transform):
-    names = ("across", "down")
+    coordinates = (ag.Coordinate("across"), ag.Coordinate("down"))
 
     def forward(self, x, t):
         return x + t.sum(dim=1).view(-1, *[1] * (x.dim() - 1))

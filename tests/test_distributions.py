@@ -95,15 +95,59 @@ def test_bounds_are_set_and_read_in_real_units():
     )
     interval = ag.Interval([-0.1], [0.1])
     interval.low, interval.high = -0.5, 0.7
-    assert torch.allclose(interval.spread, torch.tensor([0.6]))
+    assert torch.allclose(interval.extent, torch.tensor([0.6]))
     bernoulli = ag.Bernoulli([0.5])
     bernoulli.probability = 0.9
     assert torch.allclose(bernoulli.probability, torch.tensor([0.9]))
-    assert torch.allclose(bernoulli.spread, torch.tensor([0.2]))
+    assert torch.allclose(bernoulli.extent, torch.tensor([0.2]))
     gaussian = ag.Gaussian([0.0, 0.0, 0.0], [1.0, 1.0, 1.0])
     gaussian.scale_tril = FACTOR
     assert torch.allclose(gaussian.scale_tril, torch.tensor(FACTOR))
-    assert torch.allclose(gaussian.spread, torch.tensor(FACTOR).norm(dim=1))
+    assert torch.allclose(gaussian.extent, torch.tensor(FACTOR).norm(dim=1))
+
+
+@pytest.mark.parametrize("name", [name for name in MEMBERS if name != "Haar"])
+def test_an_extent_is_set_in_real_units(name):
+    distribution = MEMBERS[name]().double()
+    parameters = list(distribution.parameters())
+    wanted = 0.7 * distribution.extent.detach()
+    distribution.extent = wanted
+    assert torch.allclose(distribution.extent, wanted)
+    distribution.extent = 0.25
+    assert torch.allclose(distribution.extent, torch.full_like(wanted, 0.25))
+    assert all(a is b for a, b in zip(distribution.parameters(), parameters, strict=True))
+    with pytest.raises(ag.InputError):
+        distribution.extent = -1.0
+
+
+def test_setting_an_extent_keeps_the_shape_of_a_distribution():
+    interval = ag.Interval([-0.1, -1.0], [0.3, 0.5])
+    interval.extent = [0.4, 0.75]
+    assert torch.allclose(interval.low, torch.tensor([-0.2, -1.0]))
+    assert torch.allclose(interval.high, torch.tensor([0.6, 0.5]))
+    gaussian = ag.Gaussian([0.1, -0.2, 0.0], FACTOR)
+    before = gaussian().covariance_matrix
+    gaussian.extent = 2 * gaussian.extent.detach()
+    assert torch.allclose(gaussian().covariance_matrix, 4 * before)
+    bernoulli = ag.Bernoulli([0.8])
+    bernoulli.extent = 0.5
+    assert torch.allclose(bernoulli.probability, torch.tensor([0.25]))
+
+
+def test_the_extent_of_uniform_rotations_cannot_be_set():
+    haar = ag.Haar()
+    haar.extent = math.pi
+    with pytest.raises(ag.InputError, match="its extent is pi, but got"):
+        haar.extent = 1.0
+
+
+def test_an_incomplete_distribution_cannot_be_built():
+    class NoExtent(ag.LearnedDistribution):
+        def forward(self):
+            raise NotImplementedError
+
+    with pytest.raises(TypeError, match="abstract"):
+        NoExtent()
 
 
 def test_setting_a_bound_keeps_the_parameter_that_an_optimizer_holds():
@@ -119,7 +163,7 @@ def test_named_starts():
     assert torch.allclose(
         ag.Uniform.named(names, start=0.2, scale=0.5).bound, torch.tensor([0.2, 0.5])
     )
-    assert torch.allclose(ag.Gaussian.named(names, start=0.2).spread, torch.tensor([0.2, 0.2]))
+    assert torch.allclose(ag.Gaussian.named(names, start=0.2).extent, torch.tensor([0.2, 0.2]))
     with pytest.raises(
         ag.InputError, match="start for 'sclae', but the coordinates are: rotate, scale"
     ):

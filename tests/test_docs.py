@@ -1,4 +1,4 @@
-"""The examples in README, docs and docstrings do what they say, and links lead somewhere."""
+"""Examples in README, docs and docstrings run, links exist, and numbers have a source."""
 
 import contextlib
 import doctest
@@ -26,7 +26,10 @@ NUMBER = re.compile(r"\d+\.\d+")
 
 
 def examples(page: Path, needing: bool = False) -> list[tuple[str, str | None, list[str]]]:
-    """Python blocks, each with the text block behind it as what it prints, and the packages that a comment above it names."""
+    """Python blocks, each with its expected output and the packages that a comment above it names.
+
+    The expected output is the text block that follows.
+    """
     blocks = BLOCK.findall(page.read_text())
     return [
         (
@@ -40,7 +43,7 @@ def examples(page: Path, needing: bool = False) -> list[tuple[str, str | None, l
 
 
 def assert_alike(printed: str, promised: str) -> None:
-    """The same words; measured numbers may differ by a tenth."""
+    """Compares two texts; measured numbers may differ by a tenth."""
     assert NUMBER.sub("#", printed.strip()) == NUMBER.sub("#", promised.strip())
     for got, said in zip(NUMBER.findall(printed), NUMBER.findall(promised), strict=True):
         assert float(got) == pytest.approx(float(said), rel=0.1)
@@ -110,6 +113,49 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target.split("#")[0]).exists(), f"{page.name} links to {target}"
 
 
+SOURCES = [
+    path
+    for folder in ("src", "benchmarks", "tests")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "docs/" in path.read_text()
+]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_named_in_the_source_exist(path):
+    for page in re.findall(r"docs/[\w/-]+\.md", path.read_text()):
+        assert (ROOT / page).exists(), f"{path.relative_to(ROOT)} names {page}"
+
+
+def anchor(heading: str) -> str:
+    """The fragment of a heading, as on the site and on GitHub."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def results_sections() -> dict[str, str]:
+    """The sections of the results page by their anchors."""
+    _, *sections = re.split(r"^## ", (ROOT / "docs" / "results.md").read_text(), flags=re.MULTILINE)
+    return {anchor(section.split("\n")[0]): section for section in sections}
+
+
+README_RESULTS = re.findall(
+    r"^\|([^|]+)\|([^|]+)\| \[table\]\(docs/results\.md#([\w-]+)\) \|$",
+    (ROOT / "README.md").read_text(),
+    flags=re.MULTILINE,
+)
+
+
+def test_the_readme_has_a_table_of_results():
+    assert len(README_RESULTS) >= 5
+
+
+@pytest.mark.parametrize(("problem", "result", "section"), README_RESULTS, ids=lambda text: text)
+def test_numbers_in_the_readme_are_in_the_linked_results(problem, result, section):
+    numbers = set(re.findall(r"\d+\.\d+", results_sections()[section]))
+    for number in re.findall(r"\d+\.\d+", result):
+        assert number in numbers, f"{problem.strip()}: {number} is not under {section}"
+
+
 def test_the_extensions_in_the_docs_are_short():
     for code, _, _ in examples(ROOT / "docs" / "extending.md"):
         lines = [
@@ -121,7 +167,7 @@ def test_the_extensions_in_the_docs_are_short():
 
 
 def test_the_trainers_in_the_docs_are_short():
-    page = ROOT / "docs" / "trainers.md"
+    page = ROOT / "docs" / "exporting.md"
     for code, _, _ in [*examples(page), *examples(page, needing=True)]:
         assert len(code.splitlines()) <= 40
 
@@ -147,6 +193,5 @@ def test_a_published_command_gives_the_settings_that_were_run(folder):
     settings = settings_json(
         tyro.cli(type(preset), default=preset, args=results_page.changes(result))
     )
-    assert {key: settings[key] for key in result["settings"]} == result[
-        "settings"
-    ]  # there may be settings that came later
+    # There may be settings that were added later.
+    assert {key: settings[key] for key in result["settings"]} == result["settings"]

@@ -120,7 +120,7 @@ class TestEquivariance:
         class Keypoints(ag.Transform):
             """Points (B, 2) in the image's frame, turned as the image is."""
 
-            names = ("rotate",)
+            coordinates = (ag.Coordinate("rotate"),)
 
             def forward(self, x, t):
                 cos, sin = t[:, 0].cos(), t[:, 0].sin()

@@ -53,7 +53,7 @@ class TestNegativeEntropy:
     def test_every_scale_is_pushed_by_its_relative_growth(self):
         a = self.rigid([0.1, 5.0, 0.7])
         (gradient,) = torch.autograd.grad(ag.NegativeEntropy()(a), a.distribution.raw_diagonal)
-        growth = torch.sigmoid(a.distribution.raw_diagonal) / a.distribution.spread
+        growth = torch.sigmoid(a.distribution.raw_diagonal) / a.distribution.extent
         assert torch.allclose(gradient, -growth)
 
     def test_past_its_limit_a_scale_is_not_pushed_and_the_others_are(self):

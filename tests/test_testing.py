@@ -12,7 +12,7 @@ X = torch.rand(3, 1, 6, 6)
 
 
 class Good(ag.Transform):
-    names = ("shift",)
+    coordinates = (ag.Coordinate("shift"),)
 
     def forward(self, x, t):
         return x + t[:, :, None, None].to(x)
@@ -47,11 +47,15 @@ class Doubling(Good):
 
 
 class TwoOfAName(Good):
-    names = ("shift", "shift")
+    coordinates = (ag.Coordinate("shift"), ag.Coordinate("shift"))
 
 
-class ShortLimits(Good):
-    limits = (1.0, 2.0)
+class OnlyNames(Good):
+    coordinates = ("shift",)
+
+
+class NoLimit(Good):
+    coordinates = (ag.Coordinate("shift", limit=0.0),)
 
 
 class Jumping(Cut):
@@ -86,7 +90,8 @@ def test_a_good_transform_passes():
         (WrongInverse, "inverse leaves an error"),
         (Doubling, "turned float32 into"),
         (TwoOfAName, "two coordinates of one name"),
-        (ShortLimits, "2 limits"),
+        (OnlyNames, "must be a tuple of Coordinate, but holds 'shift'"),
+        (NoLimit, "a limit that is not above 0"),
     ],
 )
 def test_a_broken_transform_is_caught(kind, message):
@@ -130,12 +135,23 @@ def test_a_broken_distribution_is_caught(kind, message):
 
 class TooWide(ag.Uniform):
     @property
-    def spread(self):
-        return 3 * super().spread
+    def extent(self):
+        return 3 * super().extent
+
+
+class ReadOnly(ag.Uniform):
+    @property
+    def extent(self):
+        return super().extent
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [(NoGradient, "sends no gradient"), (TooWide, "wider than what it draws")]
+    ("kind", "message"),
+    [
+        (NoGradient, "sends no gradient"),
+        (TooWide, "wider than what it draws"),
+        (ReadOnly, "extent needs a setter"),
+    ],
 )
 def test_other_broken_distributions_are_caught(kind, message):
     with pytest.raises(AssertionError, match=message):

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from augerino.augmentation import Augmentation as Augmentation
     from augerino.augmentation import Chain as Chain
     from augerino.augmentation import Element as Element
+    from augerino.coordinate import Coordinate as Coordinate
+    from augerino.coordinate import LearnedCoordinate as LearnedCoordinate
+    from augerino.coordinate import Unit as Unit
     from augerino.distributions import Bernoulli as Bernoulli
     from augerino.distributions import Gaussian as Gaussian
     from augerino.distributions import Haar as Haar
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from augerino.learning.learn import Learned as Learned
     from augerino.learning.learn import learn as learn
     from augerino.learning.probe import Probe as Probe
+    from augerino.learning.probe_settings import ProbeSettings as ProbeSettings
     from augerino.learning.recipe import Recipe as Recipe
     from augerino.models import Average as Average
     from augerino.models import EquivariantModel as EquivariantModel
@@ -94,6 +98,7 @@ _MODULES = (
 )
 _HOMES = {
     "augmentation": ("Augmentation", "Chain", "Element"),
+    "coordinate": ("Coordinate", "LearnedCoordinate", "Unit"),
     "distributions": (
         "Bernoulli",
         "Gaussian",
@@ -105,6 +110,7 @@ _HOMES = {
     "errors": ("InputError", "NonFiniteLoss"),
     "learning.learn": ("Learned", "learn"),
     "learning.probe": ("Probe",),
+    "learning.probe_settings": ("ProbeSettings",),
     "learning.recipe": ("Recipe",),
     "models": (
         "Average",

@@ -1,6 +1,9 @@
 """Where a transform and a distribution meet: `Augmentation` draws an `Element` g, which acts on data."""
 
 import copy
+import dataclasses
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,12 +11,10 @@ import torch
 from torch import Generator, Tensor, nn
 
 from augerino import tree
-from augerino.distributions import LearnedDistribution, Product, Uniform, parts_of
+from augerino.coordinate import LearnedCoordinate
+from augerino.distributions import LearnedDistribution, Product, parts_of
 from augerino.errors import InputError
 from augerino.transforms import Compose, Transform
-
-REACHED = 0.95  # of its limit: a bound beyond this goes all the way
-SLIGHT = 0.02  # of its limit: a bound below this hardly moves anything
 
 
 @dataclass(frozen=True)
@@ -61,43 +62,115 @@ class Augmentation(nn.Module):
             raise InputError(
                 f'An augmentation is a transform with a distribution, as in (Affine2d("rotate"), Uniform([0.3])), not {got}.'
             )
-        if len(transform.names) != distribution.size:
-            names, kind = transform.names, type(transform).__name__
-            if not names:
-                raise InputError(
-                    f"{kind} has no coordinates, but the distribution has {distribution.size}: give it something to draw."
-                )
-            listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
+        self.transform = transform
+        self.distribution = distribution
+        self._check_size()
+        self._check_discrete()
+
+    def _check_size(self) -> None:
+        names = self.names
+        size = self.distribution.size
+        if len(names) == size:
+            return
+        kind = type(self.transform).__name__
+        if not names:
             raise InputError(
-                f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {distribution.size}. Choose "
-                f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
+                f"{kind} has no coordinates, but the distribution has {size}: "
+                f'give it some, as in {kind}.coordinates = (Coordinate("gamma", limit=1.0),).'
             )
-        if not isinstance(distribution, Product) and transform.discrete != distribution.discrete:
-            takes = (
-                "0 or 1: draw them from a Bernoulli"
-                if transform.discrete
-                else "continuous: a Bernoulli draws 0 or 1 only"
-            )
-            raise InputError(f"The coordinates of {type(transform).__name__} are {takes}.")
-        self.transform, self.distribution = transform, distribution
+        listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
+        raise InputError(
+            f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {size}. Choose "
+            f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
+        )
+
+    def _check_discrete(self) -> None:
+        drawn = [part.discrete for part in parts_of(self.distribution) for _ in range(part.size)]
+        for coordinate, discrete in zip(self.transform.coordinates, drawn, strict=True):
+            if coordinate.discrete == discrete:
+                continue
+            kind = type(self.transform).__name__
+            if coordinate.discrete:
+                advice = "0 or 1: draw them from a Bernoulli"
+            else:
+                advice = "continuous: a Bernoulli draws 0 or 1 only"
+            raise InputError(f"The coordinates of {kind} are {advice} (see '{coordinate.name}').")
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the coordinates, in order."""
         return self.transform.names
 
     @property
+    def coordinates(self) -> tuple[LearnedCoordinate, ...]:
+        """Each coordinate with its range as it is now.
+
+        Example:
+            >>> from augerino import Affine2d, Uniform
+            >>> (rotate,) = Augmentation(Affine2d("rotate"), Uniform([3.1])).coordinates
+            >>> rotate.text, rotate.is_full
+            ('±177.6°', True)
+        """
+        known = self.transform.coordinates
+        low, high = self.distribution.central_range
+        learned = zip(
+            known,
+            self.distribution.extent.tolist(),
+            low.tolist(),
+            high.tolist(),
+            self.distribution.rate.tolist(),
+            self.distribution.describe([coordinate.unit for coordinate in known]),
+            strict=True,
+        )
+        return tuple(
+            LearnedCoordinate(
+                **{field.name: getattr(c, field.name) for field in dataclasses.fields(c)},
+                extent=extent,
+                low=lowest,
+                high=highest,
+                rate=rate,
+                range_text=text,
+            )
+            for c, extent, lowest, highest, rate, text in learned
+        )
+
+    @property
     def limits(self) -> Tensor:
-        """Where each coordinate wraps or degenerates, (k,); Inf where it never does."""
-        like = self.distribution.spread
+        """The limit of each coordinate, (k,), infinite where there is none."""
+        like = self.distribution.extent
         return torch.tensor(
-            self.transform.limits or [torch.inf] * like.numel(),
+            [coordinate.limit for coordinate in self.transform.coordinates],
             dtype=like.dtype,
             device=like.device,
         )
 
+    @property
+    def extent(self) -> dict[str, float]:
+        """The extent of each coordinate by name, in the coordinate's own unit.
+
+        Settable by name; coordinates that are not named keep theirs.
+
+        Example:
+            >>> from augerino import Affine2d, Uniform
+            >>> augmentation = Augmentation(Affine2d("rotate", "scale"), Uniform([0.25, 0.5]))
+            >>> augmentation.extent = {"rotate": 1.0}
+            >>> augmentation.extent
+            {'rotate': 1.0, 'scale': 0.5}
+        """
+        return dict(zip(self.names, self.distribution.extent.detach().tolist(), strict=True))
+
+    @extent.setter
+    def extent(self, values: Mapping[str, float]) -> None:
+        for name in values:
+            if name not in self.names:
+                raise InputError(
+                    f"There is no coordinate '{name}'. There are: {', '.join(self.names)}."
+                )
+        self.distribution.extent = list({**self.extent, **values}.values())
+
     def sample(self, n: int, generator: Generator | None = None) -> Element:
         """Draws one element per item: t ~ mu_theta, (n, k)."""
-        with torch.autocast(self.distribution.spread.device.type, enabled=False):
+        with torch.autocast(self.distribution.extent.device.type, enabled=False):
             return Element(self.transform, self.distribution.rsample(n, generator))
 
     def enumerate_discrete(
@@ -107,7 +180,7 @@ class Augmentation(nn.Module):
 
         The element moves (m n) items, branch after branch; see `LearnedDistribution.enumerate_discrete`.
         """
-        with torch.autocast(self.distribution.spread.device.type, enabled=False):
+        with torch.autocast(self.distribution.extent.device.type, enabled=False):
             t, weight = self.distribution.enumerate_discrete(n, generator)
         return Element(self.transform, t), weight
 
@@ -119,67 +192,57 @@ class Augmentation(nn.Module):
         """Moves every item of a batch by an element of its own."""
         return self.sample(tree.batch_size(x))(x)
 
-    def spread(self) -> dict[str, Tensor]:
-        """How far each coordinate reaches now, by name, in the coordinate's own unit."""
-        return dict(zip(self.names, self.distribution.spread.unbind(), strict=True))
+    def with_rates(self, fraction: float = 0.5) -> Self:
+        """A copy that moves each coordinate with a partial range in only some of the samples.
 
-    def bounds(self) -> dict[str, float]:
-        """`spread` as plain numbers."""
-        return dict(zip(self.names, self.distribution.spread.detach().tolist(), strict=True))
+        With m coordinates whose ranges end before their limits, each of them gets the rate fraction / m, rounded to a multiple of
+        1 / 256. Full ranges keep rate 1, and flips their probability. The copy is fixed: it requires no gradient.
 
-    def in_turns(self, share: float = 0.5) -> Self:
-        """The same extents, of which those that end somewhere take turns: of m such, each moves in a share / m of all draws.
-
-        What leaves labels alone can still make inputs harder, and many such coordinates at once make them much harder. To find
-        extents all must move together; for a model that is trained on them afterwards, turns are better. Coordinates that go all
-        the way to their limits move in every draw, flips as often as before. A copy; nothing of it is learned further.
+        Learning the extents needs all coordinates at once. A model that is trained on the learned ranges afterwards is
+        better off without: each coordinate preserves the labels, but all together make the inputs harder.
 
         Args:
-            share: in how many draws one of the coordinates moves, about; above 0 and at most 1.
+            fraction: about the fraction of samples in which one of these coordinates moves, above 0 and at most 1.
 
         Example:
             >>> from augerino import Affine2d, Uniform
             >>> learned = Augmentation(Affine2d("rotate", "scale", "shear"), Uniform([3.1416, 0.2, 0.3]))
-            >>> print(learned.in_turns())
+            >>> print(learned.with_rates())
             Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 25 % of copies, shear ×0.74 to ×1.35 in 25 % of copies
         """
-        if not 0 < share <= 1:
-            raise InputError(
-                f"share is in how many draws a coordinate moves, above 0 and at most 1, but got {share}."
-            )
+        if not 0 < fraction <= 1:
+            raise InputError(f"fraction must be above 0 and at most 1, but got {fraction}.")
         other = copy.deepcopy(self).requires_grad_(False)
         parts = list(parts_of(other.distribution))
-        boxes = torch.cat(
-            [torch.full((part.size,), isinstance(part, Uniform)) for part in parts]
-        ).to(self.limits.device)
-        spread, limits = other.distribution.spread, self.limits
-        ends = boxes & (spread < REACHED * limits) & ((spread > SLIGHT * limits) | limits.isinf())
-        rate = (
-            max(1, round(256 * share / max(1, int(ends.sum())))) / 256
-        )  # which every precision holds exactly
-        for part, here in zip(parts, ends.split([part.size for part in parts]), strict=True):
-            if isinstance(part, Uniform):
-                part.rate.masked_fill_(here, rate)
+        settable = [part.has_settable_rate for part in parts for _ in range(part.size)]
+        partial = [
+            can_set and _is_partial(coordinate)
+            for coordinate, can_set in zip(self.coordinates, settable, strict=True)
+        ]
+        share = fraction / max(1, sum(partial))
+        rate = max(1, round(256 * share)) / 256  # exact in every floating-point precision
+        masks = torch.tensor(partial).split([part.size for part in parts])
+        for part, mask in zip(parts, masks, strict=True):
+            if part.has_settable_rate:
+                part.rate = torch.where(mask, rate, part.rate.cpu())  # type: ignore[misc]
         return other
 
-    def extents(self) -> dict[str, str]:
-        """How far each coordinate reaches, by name, in human units."""
-        units = [self.transform.unit(name) for name in self.names]
-        return dict(zip(self.names, self.distribution.describe(units), strict=True))
-
     def describe(self) -> dict[str, str]:
-        """How far each coordinate reaches, and in how many copies it is moved at all where that is not in every one."""
-        rates = self.distribution.rates.tolist()
-        return {
-            name: f"{extent} in {100 * rate:.0f} % of copies" if rate < 0.995 else extent
-            for (name, extent), rate in zip(self.extents().items(), rates, strict=True)
-        }
+        """The range of each coordinate in human units by name, with the rate where it is below 1."""
+        return {coordinate.name: coordinate.text for coordinate in self.coordinates}
 
     def __str__(self) -> str:
         kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]
         return f"{' + '.join(kinds)}: " + ", ".join(
             f"{name} {extent}" for name, extent in self.describe().items()
         )
+
+
+def _is_partial(coordinate: LearnedCoordinate) -> bool:
+    """Whether a range ends before its limit. Without a limit every range does, however small."""
+    if coordinate.is_full:
+        return False
+    return not coordinate.is_negligible or math.isinf(coordinate.limit)
 
 
 class Chain(Augmentation):

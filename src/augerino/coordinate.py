@@ -1,121 +1,190 @@
-"""How coordinates are told to a person."""
+"""Coordinates of transforms: their names, limits and units, and how learned ranges are written."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+FULL = 0.95  # fraction of the limit from which a range counts as the full range
+NEGLIGIBLE = 0.02  # fraction of the limit below which a range counts as no range
+_ALWAYS = 0.995  # a rate above this is not mentioned in a text
+
 
 @dataclass(frozen=True)
 class Unit:
-    """A coordinate's unit: how one value reads, and how an extent of ±t reads.
+    """Writes values of a coordinate as text: t becomes factor * t and a suffix.
 
-    Functions are module-level ones, so that everything that holds a unit can be pickled.
+    Args:
+        symbol: name of the raw unit, as stored in files.
+        label: name of the displayed unit, for an axis.
+        factor: displayed value per raw value.
+        suffix: text after a displayed value.
+        digits: format specification of a displayed value.
 
     Example:
-        >>> RADIAN.extent(0.7854), RADIAN.value(-0.1)
-        ('±45.0°', '-5.7°')
+        >>> RADIAN.extent(0.7854), RADIAN.value(-0.1), RADIAN.span(0.5, 0.6)
+        ('±45.0°', '-5.7°', '±28.6° to ±34.4°')
     """
 
     symbol: str
-    value: Callable[[float], str]
-    extent: Callable[[float], str]
+    label: str
+    factor: float = 1.0
+    suffix: str = ""
+    digits: str = ".1f"
+
+    def value(self, t: float) -> str:
+        """Text of one value: "-5.7°"."""
+        return f"{self.factor * t:+{self.digits}}{self.suffix}"
+
+    def edge(self, t: float) -> str:
+        """Text of the edge of the range [-t, t]: "±45.0°"."""
+        return f"±{self.factor * t:{self.digits}}{self.suffix}"
+
+    def extent(self, t: float) -> str:
+        """Text of the range [-t, t]: "±45.0°"."""
+        return self.edge(t)
 
     def span(self, low: float, high: float) -> str:
-        """An interval of extents: "±43.0° to ±47.0°"."""
-        return f"{self.extent(low)} to {self.extent(high)}"
+        """Text of an interval of extents, for example a confidence interval: "±43.0° to ±47.0°"."""
+        return f"{self.edge(low)} to {self.edge(high)}"
 
 
-def _plain(t: float) -> str:
-    return f"{t:+.3g}"
+@dataclass(frozen=True)
+class FactorUnit(Unit):
+    """Writes values as factors, ×multiplier(t); the edge of a range is its larger factor.
+
+    Args:
+        multiplier: the factor at t. A module-level function, so that a unit can be pickled.
+
+    Example:
+        >>> LOG_FACTOR.extent(0.1823), LOG_FACTOR.span(0.0770, 0.2390)
+        ('×0.83 to ×1.20', '×1.08 to ×1.27')
+    """
+
+    multiplier: Callable[[float], float] = math.exp
+
+    def value(self, t: float) -> str:
+        """Text of one value: "×1.20"."""
+        return f"×{self.multiplier(t):.2f}"
+
+    def edge(self, t: float) -> str:
+        """Text of the upper end of the range [-t, t]: "×1.20"."""
+        return self.value(t)
+
+    def extent(self, t: float) -> str:
+        """Text of the range [-t, t]: "×0.83 to ×1.20"."""
+        return f"{self.value(-t)} to {self.value(t)}"
 
 
-def _plain_extent(t: float) -> str:
-    return f"±{t:.3g}"
+@dataclass(frozen=True)
+class FlipUnit(Unit):
+    """Writes extents of coordinates that are 0 or 1 as the share of flipped copies, p = extent / 2.
+
+    Example:
+        >>> COPIES.extent(1.0), COPIES.span(0.2, 0.4)
+        ('50.0 % of copies', '10.0 % of copies to 20.0 % of copies')
+    """
+
+    def edge(self, t: float) -> str:
+        """Text of an extent: "50.0 % of copies"."""
+        return f"{50 * t:.1f} % of copies"
 
 
-def _degrees(t: float) -> str:
-    return f"{math.degrees(t):+.1f}°"
-
-
-def _degrees_extent(t: float) -> str:
-    return f"±{math.degrees(t):.1f}°"
-
-
-def _image(t: float) -> str:
-    return f"{50 * t:+.1f} % of the image"
-
-
-def _image_extent(t: float) -> str:
-    return f"±{50 * t:.1f} % of the image"
-
-
-def _pixels(t: float) -> str:
-    return f"{t:+.1f} pixels"
-
-
-def _pixels_extent(t: float) -> str:
-    return f"±{t:.1f} pixels"
-
-
-def _signal(t: float) -> str:
-    return f"{50 * t:+.1f} % of the signal"
-
-
-def _signal_extent(t: float) -> str:
-    return f"±{50 * t:.1f} % of the signal"
-
-
-def _noise(t: float) -> str:
-    return f"{100 * t:+.1f} % noise"
-
-
-def _noise_extent(t: float) -> str:
-    return f"±{100 * t:.1f} % noise"
-
-
-def _intensity(t: float) -> str:
-    return f"{100 * t:+.1f} % of full intensity"
-
-
-def _intensity_extent(t: float) -> str:
-    return f"±{100 * t:.1f} % of full intensity"
-
-
-def _factor(t: float) -> str:
-    return f"×{math.exp(max(-20.0, min(t, 20.0))):.2f}"
-
-
-def _factor_extent(t: float) -> str:
-    return f"{_factor(-t)} to {_factor(t)}"
+def exp_factor(t: float) -> float:
+    """e^t, with t clamped to [-20, 20]."""
+    return math.exp(max(-20.0, min(t, 20.0)))
 
 
 def contrast_slope(t: float) -> float:
-    """The paper's contrast formula at t, held within the limits of `Contrast`."""
-    t, pole = max(-0.95, min(t, 0.95)), 259 / 255
+    """The paper's contrast formula, p (t + 1) / (p - t) with p = 259/255 and t clamped to ±0.95."""
+    pole = 259 / 255
+    t = max(-0.95, min(t, 0.95))
     return pole * (t + 1) / (pole - t)
 
 
-def _slope(t: float) -> str:
-    return f"×{contrast_slope(t):.2f}"
+PLAIN = Unit("", label="value", digits=".3g")
+RADIAN = Unit("rad", label="degrees", factor=180 / math.pi, suffix="°")
+HALF_IMAGE = Unit("half-images", "% of the image", factor=50.0, suffix=" % of the image")
+PIXEL = Unit("pixels", label="pixels", suffix=" pixels")
+HALF_SIGNAL = Unit("half-signals", "% of the signal", factor=50.0, suffix=" % of the signal")
+NOISE = Unit(
+    "of the signal's deviation", "% of the signal's deviation", factor=100.0, suffix=" % noise"
+)
+INTENSITY = Unit(
+    "of full intensity", "% of full intensity", factor=100.0, suffix=" % of full intensity"
+)
+LOG_FACTOR = FactorUnit("log-factor", label="log-factor", multiplier=exp_factor)
+SLOPE = FactorUnit("contrast level", label="contrast level", multiplier=contrast_slope)
+COPIES = FlipUnit("", label="extent 2 min(p, 1 - p)", digits=".3g")
 
 
-def _slope_extent(t: float) -> str:
-    return f"{_slope(-t)} to {_slope(t)}"
+@dataclass(frozen=True)
+class Coordinate:
+    """One coordinate of a transform.
+
+    Args:
+        name: unique among the coordinates of an augmentation.
+        limit: |t| at which the family wraps or degenerates, such as pi for a rotation; infinite if it never does.
+        unit: how values are written.
+        discrete: whether the coordinate takes the values 0 and 1 only.
+
+    Example:
+        >>> Coordinate("rotate", limit=math.pi, unit=RADIAN).is_at_limit(3.1)
+        True
+    """
+
+    name: str
+    limit: float = math.inf
+    unit: Unit = PLAIN
+    discrete: bool = False
+
+    def is_at_limit(self, t: float) -> bool:
+        """Whether a range [-t, t] counts as the full one: t >= 0.95 limit."""
+        return t >= FULL * self.limit
+
+    @property
+    def negligible(self) -> float:
+        """|t| below which a range counts as none: 0.02 limit, or 0.02 if there is no limit."""
+        return NEGLIGIBLE * (self.limit if math.isfinite(self.limit) else 1.0)
 
 
-def _copies_extent(t: float) -> str:
-    return f"{50 * t:.1f} % of copies"
+@dataclass(frozen=True, kw_only=True)
+class LearnedCoordinate(Coordinate):
+    """A coordinate with its learned range, at the time it was read.
 
+    Args:
+        extent: half-range, standard deviation, or 2 min(p, 1 - p) of a coordinate that is 0 or 1.
+        low: lowest value (mean - 2 standard deviations, if there is no lowest).
+        high: highest value (mean + 2 standard deviations, if there is no highest).
+        rate: fraction of samples in which the coordinate is not 0.
+        range_text: the range in human units.
+    """
 
-PLAIN = Unit("", _plain, _plain_extent)
-RADIAN = Unit("rad", _degrees, _degrees_extent)
-HALF_IMAGE = Unit("half-images", _image, _image_extent)
-PIXEL = Unit("pixels", _pixels, _pixels_extent)
-HALF_SIGNAL = Unit("half-signals", _signal, _signal_extent)
-NOISE = Unit("of the signal's deviation", _noise, _noise_extent)
-LOG_FACTOR = Unit("log-factor", _factor, _factor_extent)
-INTENSITY = Unit("of full intensity", _intensity, _intensity_extent)
-SLOPE = Unit("", _slope, _slope_extent)
-COPIES = Unit(
-    "", _plain, _copies_extent
-)  # of a flip, whose spread is 1 where half of the copies are mirrored
+    extent: float
+    low: float
+    high: float
+    rate: float
+    range_text: str
+
+    @property
+    def text(self) -> str:
+        """The range in human units, with the rate where it is below 1: "±45.0° in 25 % of copies"."""
+        if self.discrete or self.rate >= _ALWAYS:
+            return self.range_text
+        return f"{self.range_text} in {100 * self.rate:.0f} % of copies"
+
+    @property
+    def max_abs(self) -> float:
+        """Largest |t| in the range."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the range has come to the limit on both sides; for 0 or 1, whether p is about 1/2."""
+        if self.discrete:
+            return self.is_at_limit(self.extent)
+        return self.is_at_limit(min(-self.low, self.high))
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether the range is too small to matter; for 0 or 1, whether p is below 0.02."""
+        return (self.rate if self.discrete else self.max_abs) < self.negligible

@@ -332,7 +332,7 @@ class EquivariantModel(InvariantModel):
 
     def _still(self, x: Any) -> Tensor:
         # Not the bare net: a transform with a margin shows it a larger canvas, and the action crops what it says.
-        t = self.augmentation.distribution.spread.detach().new_zeros(
+        t = self.augmentation.distribution.extent.detach().new_zeros(
             tree.batch_size(x), len(self.augmentation.names)
         )
         identity = Element(self.augmentation.transform, t)

@@ -55,30 +55,30 @@ class Objective:
 # R(theta): what makes wide augmentations cheap.
 
 
-def capped_spread(augmentation: Augmentation) -> Tensor:
-    """The spread of every coordinate, at most its limit, (k,)."""
-    return torch.minimum(augmentation.distribution.spread, augmentation.limits)
+def capped_extent(augmentation: Augmentation) -> Tensor:
+    """min(extent, limit) of every coordinate, (k,)."""
+    return torch.minimum(augmentation.distribution.extent, augmentation.limits)
 
 
 class NegativeL2:
     r"""\(-\sum_i \theta_i^2\), the paper's (Benton et al. 2020, Section 3.2)."""
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        return -capped_spread(augmentation).square().sum()
+        return -capped_extent(augmentation).square().sum()
 
 
 class NegativeNorm:
     r"""\(-\lVert\theta\rVert\), what the paper's released code uses."""
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        return -capped_spread(augmentation).norm()
+        return -capped_extent(augmentation).norm()
 
 
 class LogVolume:
     r"""\(-\sum_i \log \theta_i\), minus the log-volume of the box: every coordinate is pushed by its relative growth."""
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        return -capped_spread(augmentation).log().sum()
+        return -capped_extent(augmentation).log().sum()
 
 
 class NegativeEntropy:
@@ -97,6 +97,6 @@ class NegativeEntropy:
     def __call__(self, augmentation: Augmentation) -> Tensor:
         distribution, limits = augmentation.distribution, augmentation.limits
         beyond = (
-            (distribution.spread / limits - 1).clamp_min(0).log1p()
-        )  # log(spread / limit), where that is above 0
+            (distribution.extent / limits - 1).clamp_min(0).log1p()
+        )  # log(extent / limit), where that is above 0
         return beyond.sum() - distribution.entropy()

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
+from augerino.coordinate import Coordinate, LearnedCoordinate
 from augerino.diagnostics import Orbit
 from augerino.training.state import History
-from augerino.transforms import Transform
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,62 +67,67 @@ def figure(rows: int, columns: int, width: float, height: float) -> "tuple[Figur
     return fig, list(axes.flat)
 
 
-def scale_of(transform: Transform, name: str) -> tuple[float, str]:
-    """The factor and the axis label that turn a coordinate into what a person reads."""
-    unit = transform.unit(name).symbol
-    known = {"rad": (180 / math.pi, "degrees"), "half-images": (50.0, "% of the image")}
-    return known.get(unit, (1.0, unit or "own unit"))
-
-
 def draw_distribution(
-    ax: "Axes",
-    transform: Transform,
-    name: str,
-    start: float,
-    learned: float,
-    limit: float,
-    true: float | None = None,
+    ax: "Axes", coordinate: LearnedCoordinate, start: float, true: float | None = None
 ) -> None:
-    """The uniform density of one coordinate at the start and as learned; a dashed line where the true extent is known."""
-    factor, unit = scale_of(transform, name)
-    for bound, color, label in ((start, START, "start"), (learned, LEARNED, "learned")):
-        x, height = bound * factor, 1 / (2 * bound * factor)
-        ax.fill([-x, -x, x, x], [0, height, height, 0], color=color, alpha=0.25, lw=0)
-        ax.plot([-x, -x, x, x], [0, height, height, 0], color=color, lw=1.8, label=label)
+    """Draws the uniform density of one coordinate at the start and as learned.
+
+    Args:
+        ax: to draw on.
+        coordinate: as learned.
+        start: extent at the start.
+        true: true extent, if it is known; drawn as dashed lines.
+    """
+    factor = coordinate.unit.factor
+    for extent, color, label in (
+        (start, START, "start"),
+        (coordinate.extent, LEARNED, "learned"),
+    ):
+        edge = extent * factor
+        height = 1 / (2 * edge)
+        ax.fill([-edge, -edge, edge, edge], [0, height, height, 0], color=color, alpha=0.25, lw=0)
+        ax.plot(
+            [-edge, -edge, edge, edge], [0, height, height, 0], color=color, lw=1.8, label=label
+        )
     if true is not None:
-        for i, side in enumerate((-true, true)):
-            ax.axvline(
-                side * factor, color=TRUE, ls="--", lw=1.4, label="true extent" if i == 0 else None
-            )
-    reach = max(start, learned, true or 0) * factor * 1.25
-    edge = limit * factor
-    ax.set_xlim(-min(reach, edge * 1.05), min(reach, edge * 1.05))
+        ax.axvline(-true * factor, color=TRUE, ls="--", lw=1.4, label="true extent")
+        ax.axvline(true * factor, color=TRUE, ls="--", lw=1.4)
+    widest = max(start, coordinate.extent, true or 0)
+    half_width = min(1.25 * widest, 1.05 * coordinate.limit) * factor
+    ax.set_xlim(-half_width, half_width)
     ax.set_ylim(bottom=0)
-    ax.set_title(name)
-    ax.set_xlabel(unit)
+    ax.set_title(coordinate.name)
+    ax.set_xlabel(coordinate.unit.label)
     ax.set_yticks([])
 
 
-def draw_bound(
+def draw_extent(
     ax: "Axes",
     history: History,
-    transform: Transform,
-    name: str,
+    coordinate: Coordinate,
     start: float,
     true: float | None = None,
 ) -> None:
-    """One coordinate's bound over training."""
-    factor, unit = scale_of(transform, name)
-    curve = [start, *history.curve(name)]
+    """Draws the extent of one coordinate over training.
+
+    Args:
+        ax: to draw on.
+        history: of the training.
+        coordinate: whose extent is drawn.
+        start: extent at the start.
+        true: true extent, if it is known.
+    """
+    factor = coordinate.unit.factor
+    curve = [start, *history.curve(coordinate.name)]
     ax.plot(range(len(curve)), [value * factor for value in curve], color=LEARNED, lw=1.8)
     if true is not None:
         ax.axhline(true * factor, color=TRUE, ls="--", lw=1.4)
         ax.text(0, true * factor, " true extent", color=TRUE, va="bottom", fontsize=8)
     ax.set_xlim(0, len(curve) - 1)
     ax.set_ylim(0, max([*curve, true or 0]) * factor * 1.15)
-    ax.set_title(name)
+    ax.set_title(coordinate.name)
     ax.set_xlabel("epoch")
-    ax.set_ylabel(f"± {unit}")
+    ax.set_ylabel(f"± {coordinate.unit.label}")
 
 
 def draw_ranges(
@@ -131,46 +136,46 @@ def draw_ranges(
     start: dict[str, float],
     true: dict[str, float] | None = None,
 ) -> None:
-    """Every coordinate in one picture: start and learned range as bars, as a share of the coordinate's limit."""
-    names = augmentation.names
-    limits = dict(zip(names, augmentation.limits.tolist(), strict=True))
-    described = augmentation.describe()
-    for row, (name, learned) in enumerate(augmentation.bounds().items()):
-        ax.barh(
-            row,
-            2 * learned / limits[name],
-            left=-learned / limits[name],
-            height=0.56,
-            color=LEARNED,
-            alpha=0.85,
-        )
-        s = start[name] / limits[name]
-        ax.plot(
-            [-s, -s],
-            [row - 0.38, row + 0.38],
-            color=START,
-            lw=2,
-            label="start" if row == 0 else None,
-        )
-        ax.plot([s, s], [row - 0.38, row + 0.38], color=START, lw=2)
-        if true and name in true:
-            share = true[name] / limits[name]
-            for side in (-share, share):
-                label = "true extent" if side > 0 else None
-                ax.plot(
-                    [side, side],
-                    [row - 0.38, row + 0.38],
-                    color=TRUE,
-                    lw=2,
-                    ls=(0, (2, 1)),
-                    label=label,
-                )
-        ax.text(1.04, row, described[name], va="center", color="#334155", clip_on=False)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    """Draws the start and the learned range of every coordinate as bars, as fractions of the limits.
+
+    A coordinate without a limit is drawn as a fraction of 1.25 times its largest extent.
+
+    Args:
+        ax: to draw on.
+        augmentation: as learned.
+        start: extents at the start, by name.
+        true: true extents, where they are known.
+    """
+    known = true or {}
+    coordinates = augmentation.coordinates
+    first_known = next((name for name in augmentation.names if name in known), None)
+    for row, coordinate in enumerate(coordinates):
+        name = coordinate.name
+        limit = coordinate.limit
+        if math.isinf(limit):
+            limit = 1.25 * max(coordinate.extent, start[name], known.get(name, 0.0))
+        learned = coordinate.extent / limit
+        ax.barh(row, 2 * learned, left=-learned, height=0.56, color=LEARNED, alpha=0.85)
+        _mark(ax, row, start[name] / limit, color=START, label="start" if row == 0 else None)
+        if name in known:
+            label = "true extent" if name == first_known else None
+            _mark(ax, row, known[name] / limit, color=TRUE, label=label, dashed=True)
+        ax.text(1.04, row, coordinate.text, va="center", color="#334155", clip_on=False)
+    ax.set_yticks(range(len(coordinates)), augmentation.names)
+    ax.set_ylim(len(coordinates) - 0.5, -0.5)
     ax.set_xlim(-1, 1)
     ax.set_xticks([-1, 0, 1], ["−limit", "0", "+limit"])
     ax.axvline(0, color="#64748b", lw=0.8)
+
+
+def _mark(
+    ax: "Axes", row: int, place: float, *, color: str, label: str | None, dashed: bool = False
+) -> None:
+    """Marks ±place in a row of bars by two short vertical lines."""
+    style = (0, (2, 1)) if dashed else "solid"
+    height = [row - 0.38, row + 0.38]
+    ax.plot([-place, -place], height, color=color, lw=2, ls=style)
+    ax.plot([place, place], height, color=color, lw=2, ls=style, label=label)
 
 
 def draw_image(ax: "Axes", image: Tensor, title: str = "") -> None:
@@ -191,13 +196,20 @@ def draw_image(ax: "Axes", image: Tensor, title: str = "") -> None:
 def draw_orbit(
     ax: "Axes",
     curve: Orbit,
-    transform: Transform,
+    coordinate: LearnedCoordinate,
     class_names: Sequence[str],
-    learned: float | None = None,
     true: float | None = None,
 ) -> None:
-    """The probability of every class while one input moves along one coordinate."""
-    factor, unit = scale_of(transform, curve.coordinate)
+    """Draws the probability of every class while one input moves along one coordinate.
+
+    Args:
+        ax: to draw on.
+        curve: from `diagnostics.orbit`.
+        coordinate: along which the input moves; its learned range is shaded.
+        class_names: one per output.
+        true: true extent, if it is known; drawn as dashed lines.
+    """
+    factor = coordinate.unit.factor
     values = [value * factor for value in curve.values]
     for index, probability in enumerate(zip(*curve.outputs, strict=True)):
         ax.plot(
@@ -207,20 +219,20 @@ def draw_orbit(
             lw=1.8,
             label=class_names[index],
         )
-    if learned is not None:
-        ax.axvspan(-learned * factor, learned * factor, color=LEARNED, alpha=0.08, lw=0)
+    learned = coordinate.extent * factor
+    ax.axvspan(-learned, learned, color=LEARNED, alpha=0.08, lw=0)
     if true is not None:
         for side in (-true, true):
             ax.axvline(side * factor, color=TRUE, ls="--", lw=1.2)
     ax.set_xlim(values[0], values[-1])
     ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel(f"{curve.coordinate}, {unit}")
+    ax.set_xlabel(f"{coordinate.name}, {coordinate.unit.label}")
     ax.set_ylabel("probability")
 
 
 def sample_gallery(augmentation: Augmentation, x: Tensor, copies: int, seed: int = 0) -> Tensor:
     """Each image as it is, then under `copies` elements drawn from the augmentation.   (B, ...) -> (B, 1 + copies, ...)"""
-    generator = torch.Generator(device=augmentation.limits.device).manual_seed(seed)
+    generator = torch.Generator(device=augmentation.distribution.extent.device).manual_seed(seed)
     with torch.no_grad():
         moved = [augmentation.sample(len(x), generator)(x) for _ in range(copies)]
     return torch.stack([x, *moved], dim=1)

@@ -1,9 +1,13 @@
 """Laws that every transform, distribution and model should keep, as one-line checks: ours are tested by them, so can yours be."""
 
+import copy
+import math
+
 import torch
 import torch.distributions as D
 from torch import Tensor, nn
 
+from augerino.coordinate import Coordinate
 from augerino.distributions import LearnedDistribution
 from augerino.errors import InputError
 from augerino.models import evaluation_mode
@@ -38,19 +42,23 @@ def check_transform(
         >>> check_transform(Brightness(), torch.rand(3, 1, 4, 4), inverse_tolerance=None)
     """
     generator = torch.Generator().manual_seed(seed)
-    names, name = transform.names, type(transform).__name__
-    assert names, f"{name} needs at least one coordinate name"
-    assert len(set(names)) == len(names), f"{name} has two coordinates of one name: {names}"
-    for what, values in (("limits", transform.limits), ("units", transform.units)):
-        assert values is None or len(values) == len(names), (
-            f"{name} has {len(names)} coordinates but {len(values)} {what}"
+    name = type(transform).__name__
+    coordinates = transform.coordinates
+    assert coordinates, f"{name} needs at least one coordinate"
+    for coordinate in coordinates:
+        assert isinstance(coordinate, Coordinate), (
+            f"{name}.coordinates must be a tuple of Coordinate, but holds {coordinate!r}"
         )
+        assert coordinate.limit > 0, f"{name} has a limit that is not above 0: {coordinate}"
+    names = transform.names
+    assert len(set(names)) == len(names), f"{name} has two coordinates of one name: {names}"
     x = x.double()
     assert len(x) >= 2, "the check needs at least two inputs"
     if t is None:
         limits = torch.tensor(
-            transform.limits or [1.0] * len(names), dtype=torch.float64
-        ).clamp_max(1e3)
+            [c.limit if math.isfinite(c.limit) else 1.0 for c in coordinates],
+            dtype=torch.float64,
+        )
         t = (
             torch.rand(len(x), len(names), generator=generator, dtype=torch.float64) - 0.5
         ) * limits
@@ -79,7 +87,7 @@ def check_transform(
     (gradient,) = torch.autograd.grad((transform(x, moving) * probe).sum(), moving)
     assert gradient.isfinite().all(), f"{name} has a gradient that is NaN or Inf"
     step = 1e-6
-    for i, coordinate in enumerate(names if transform.smooth else ()):
+    for i, along in enumerate(names if transform.smooth else ()):
         shift = torch.zeros_like(t)
         shift[:, i] = step
         difference = (transform(x, t + shift) - transform(x, t - shift)) * probe
@@ -87,7 +95,7 @@ def check_transform(
         scale = numeric.abs().max().clamp_min(1e-3)
         error = float((gradient[:, i] - numeric).abs().max() / scale)
         assert error <= gradient_tolerance, (
-            f"{name}'s gradient along '{coordinate}' is off by {error:.2g} of its size"
+            f"{name}'s gradient along '{along}' is off by {error:.2g} of its size"
         )
 
     if inverse_tolerance is not None:
@@ -113,7 +121,7 @@ def check_distribution(
     """Asserts the laws of a learned distribution; it is left as it was.
 
     A call returns a torch distribution; samples lie in the support and follow it; the entropy is that of the samples;
-    gradients reach every parameter; a seed repeats; the settings rebuild it.
+    gradients reach every parameter; a seed repeats; the settings rebuild it; its extent can be set.
 
     Example:
         >>> from augerino import Uniform
@@ -127,21 +135,21 @@ def check_distribution(
     assert current.event_shape == (k,), (
         f"{name}() has event shape {tuple(current.event_shape)}, but {k} coordinates"
     )
-    device = distribution.spread.device
+    device = distribution.extent.device
     draw = [distribution.rsample(n, torch.Generator(device).manual_seed(seed)) for _ in range(2)]
     t = draw[0]
     assert t.shape == (n, k), f"{name}.rsample({n}) returned {tuple(t.shape)}"
     assert torch.equal(*draw), f"{name}.rsample does not repeat with the same seed"
-    assert t.dtype == distribution.spread.dtype, f"{name}.rsample returned {t.dtype}"
+    assert t.dtype == distribution.extent.dtype, f"{name}.rsample returned {t.dtype}"
     low, high = distribution.support
     assert ((t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())).all(), (
         f"{name} drew a sample outside its support"
     )
-    assert distribution.spread.shape == (k,), f"{name}.spread must have shape ({k},)"
-    assert (distribution.spread >= 0).all(), f"{name}.spread is negative"
+    assert distribution.extent.shape == (k,), f"{name}.extent must have shape ({k},)"
+    assert (distribution.extent >= 0).all(), f"{name}.extent is negative"
     # A half-range is 1.7 standard deviations (2.4 for one side of a ball), a standard deviation 1, twice a probability at most 2.
-    assert (distribution.spread <= 2.5 * current.variance.sqrt() + 1e-6).all(), (
-        f"{name}.spread is wider than what it draws"
+    assert (distribution.extent <= 2.5 * current.variance.sqrt() + 1e-6).all(), (
+        f"{name}.extent is wider than what it draws"
     )
 
     noise = 6 / n**0.5  # six standard errors
@@ -172,10 +180,24 @@ def check_distribution(
                 f"{name}.rsample sends no gradient to {parameter}"
             )
     rebuilt = type(distribution)(**distribution.settings()).to(device)
-    gap = (rebuilt.spread.double() - distribution.spread.double()).abs()
-    assert (gap <= 1e-5 * distribution.spread.double()).all(), (
+    gap = (rebuilt.extent.double() - distribution.extent.double()).abs()
+    assert (gap <= 1e-5 * distribution.extent.double()).all(), (
         f"{name}(**settings()) is another distribution"
     )
+    if parameters:
+        _check_extent_setter(distribution)
+
+
+def _check_extent_setter(distribution: LearnedDistribution) -> None:
+    """Asserts that setting an extent and reading it back agree, and that the range follows."""
+    name = type(distribution).__name__
+    other = copy.deepcopy(distribution)
+    half = distribution.extent.detach() / 2
+    try:
+        other.extent = half
+    except AttributeError as error:
+        raise AssertionError(f"{name}.extent needs a setter: {error}") from error
+    assert torch.allclose(other.extent, half, rtol=1e-4), f"{name}.extent is not what it was set to"
 
 
 def invariance_error(model: nn.Module, x: Tensor, transform: Transform, t: Tensor) -> float:

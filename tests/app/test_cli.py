@@ -1,5 +1,6 @@
 """The command, as a user meets it: answers, run folders, interruption, wrong input."""
 
+import dataclasses
 import json
 import os
 import shlex
@@ -97,9 +98,9 @@ class TestLearn:
         )
         assert result["command"] == shlex.join(["augerino", *words])
         policy = ag.Policy.load(folder / "policy.json").augmentation()
-        assert policy.bounds() == pytest.approx(result["bounds"])
+        assert policy.extent == pytest.approx(result["bounds"])
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
-        assert history.epochs[-1].spread == pytest.approx(result["bounds"])
+        assert history.epochs[-1].extent == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
         assert (folder / "checkpoint.safetensors").exists() and (
             folder / "baseline.safetensors"
@@ -142,12 +143,12 @@ class TestLearn:
         ] == names and "refit, 4 copies" in capsys.readouterr().out
         assert "refit, 4 copies" in Path("run/report.html").read_text()
         policy = ag.Policy.load("run/policy.json").augmentation()
-        assert policy.bounds() == pytest.approx(
+        assert policy.extent == pytest.approx(
             result["bounds"]
         )  # extents are those that were learned
-        assert policy.distribution.rates.tolist() == [0.25, 0.25]
+        assert policy.distribution.rate.tolist() == [0.25, 0.25]
         model = ag.from_pretrained("run/model")
-        assert model.augmentation.distribution.rates.tolist() == [0.25, 0.25]
+        assert model.augmentation.distribution.rate.tolist() == [0.25, 0.25]
         trained = checkpoint.load("run/refit.safetensors")["model"]
         assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 
@@ -343,6 +344,13 @@ class TestWrongInput:
                 ["--method", "probe", "--reg-weight", "3"],
                 "--reg-weight has no part in --method probe",
             ),
+            (
+                ["--method", "gradient", "--probe.shell", "1.5"],
+                "--probe has no part in --method gradient",
+            ),
+            (["--probe.shell", "0.5"], "augerino: probe.shell must lie between 1.001 and 100"),
+            (["--probe.shell", "wide"], "--probe.shell takes a number, but got 'wide'"),
+            (["--probe.shel", "2"], "There is no option --probe.shel; did you mean --probe.shell?"),
             (["--seed", "-1"], "seed must lie between 0"),
             (
                 ["--coordinates", "rotate,scael"],
@@ -459,6 +467,27 @@ class TestWrongInput:
         assert main(["learn", "--resume", "run"]) == 2
         assert "config.json" in capsys.readouterr().err
 
+    def test_settings_of_the_probe_are_kept_and_restored(self, capsys, monkeypatch):
+        def interrupted(self):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ag.Probe, "step", interrupted)
+            assert main(["learn", *QUICK, "--probe.shell", "1.5", "--out", "run"]) == 130
+        config = json.loads(Path("run/config.json").read_text())
+        assert config["recipe"]["probe"]["shell"] == 1.5
+        used = []
+        step = ag.Probe.step
+        monkeypatch.setattr(ag.Probe, "step", lambda self: used.append(self.settings) or step(self))
+        assert main(["learn", "--resume", "run"]) == 0
+        assert set(used) == {ag.ProbeSettings(shell=1.5)}
+        capsys.readouterr()
+        config["recipe"]["probe"]["shell"] = "wide"
+        Path("other").mkdir()
+        Path("other/config.json").write_text(json.dumps(config))
+        assert main(["learn", "--resume", "other"]) == 2
+        assert "probe.shell must be a number, but got 'wide'" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         ("name", "value"),
         [
@@ -473,7 +502,11 @@ class TestWrongInput:
     def test_a_setting_of_the_wrong_type_is_named(self, capsys, name, value):
         recipe, settings = learn_command._settings(learn_command.LearnOptions())
         Path("run").mkdir()
-        config = {"recipe": vars(recipe), "settings": {**settings, name: value}, "fingerprint": ""}
+        config = {
+            "recipe": dataclasses.asdict(recipe),
+            "settings": {**settings, name: value},
+            "fingerprint": "",
+        }
         Path("run/config.json").write_text(json.dumps(config))
         assert main(["learn", "--resume", "run"]) == 2
         said = capsys.readouterr().err
@@ -494,7 +527,7 @@ class TestWrongInput:
         Path("run").mkdir()
         given = learn_command.open_given(settings, recipe.seed)
         config = {
-            "recipe": vars(recipe),
+            "recipe": dataclasses.asdict(recipe),
             "settings": {**settings, "net": "mine:net"},
             "fingerprint": given.fingerprint,
         }

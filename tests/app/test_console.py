@@ -37,7 +37,7 @@ def test_a_wide_table_is_not_cut(monkeypatch):
     learned = ag.Augmentation(ag.Affine2d(), ag.Uniform.named(ag.Affine2d().names, start=0.4))
     screen.print_verdicts(
         ag.diagnostics.verdicts(
-            learned, ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6)).bounds()
+            learned, ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6)).extent
         )
     )
     assert "…" not in out.getvalue() and "shear: learned ×0.67 to ×1.49" in out.getvalue()

@@ -26,7 +26,7 @@ from augerino.app import learn
 
 disk = sys.argv[1]
 data.TRAIN_ITEMS = 64
-learn.write_outcome = lambda outcome: files.write_json(outcome.folder.path / "result.json", outcome.learned.bounds)
+learn.write_outcome = lambda outcome: files.write_json(outcome.folder.path / "result.json", outcome.learned.extent)
 words = ["learn", "--epochs", "3", "--coordinates", "rotate", "--no-baseline", "--width", "8", "--out"]
 assert main([*words, disk + "/whole"]) == 0
 size = Path(disk, "whole", "checkpoint.safetensors").stat().st_size
@@ -49,7 +49,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
 
     def write(outcome):
-        (outcome.folder.path / "result.json").write_text(json.dumps(outcome.learned.bounds))
+        (outcome.folder.path / "result.json").write_text(json.dumps(outcome.learned.extent))
 
     monkeypatch.setattr(learn_command, "write_outcome", write)
 

@@ -152,8 +152,8 @@ def test_a_contestant_is_what_it_is_called(name, expected, rotate, regularizer, 
     monkeypatch.setattr(contestants, "learn", learn)
     contestant(name, 0.07).run(SOFT, 0)
     assert {field: getattr(given["recipe"], field) for field in expected} == expected
-    assert given["augmentation"].bounds()["rotate"] == pytest.approx(rotate)
-    others = [bound for other, bound in given["augmentation"].bounds().items() if other != "rotate"]
+    assert given["augmentation"].extent["rotate"] == pytest.approx(rotate)
+    others = [bound for other, bound in given["augmentation"].extent.items() if other != "rotate"]
     assert (
         others == pytest.approx([0.3] * len(others))
         if rotate == 0.3

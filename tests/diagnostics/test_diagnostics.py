@@ -91,7 +91,7 @@ def test_without_evidence_a_bound_on_its_way_is_not_decided():
 
 def test_a_verdict_without_limits_or_units():
     class Plain(ag.Transform):
-        names = ("amount",)
+        coordinates = (ag.Coordinate("amount"),)
 
         def forward(self, x, t):
             return x + t
@@ -122,7 +122,7 @@ def test_a_verdict_without_limits_or_units():
     ],
 )
 def test_every_distribution_is_told_as_it_is(augmentation, sentence):
-    (verdict,) = verdicts(augmentation, augmentation.bounds())
+    (verdict,) = verdicts(augmentation, augmentation.extent)
     assert verdict.sentence == sentence
 
 
@@ -145,7 +145,7 @@ def test_masks_follow_where_labels_stay(bound, words):
         and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
     )
     rotate, brightness = verdicts(
-        augmentation, augmentation.bounds(), followed=model.followed, outputs="masks"
+        augmentation, augmentation.extent, followed=model.followed, outputs="masks"
     )
     assert (
         rotate.sentence == words

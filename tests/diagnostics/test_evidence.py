@@ -65,12 +65,12 @@ def test_switching_off_and_widening_are_paired_changes():
 def test_evidence_leaves_the_model_and_the_random_state_alone():
     x, y = flat_pictures(40)
     model = model_with(0.15).train()
-    state, bounds = torch.get_rng_state(), model.augmentation.bounds()
+    state, bounds = torch.get_rng_state(), model.augmentation.extent
     first = gather(model, x, y)
     assert (
         model.training
         and torch.equal(state, torch.get_rng_state())
-        and model.augmentation.bounds() == bounds
+        and model.augmentation.extent == bounds
     )
     assert gather(model, x, y) == first
 
@@ -130,7 +130,7 @@ def test_a_loose_interval_decides_nothing():
         {"brightness": 0.3},
         findings=Findings(10, 2.0, known, {"brightness": evidence}),
     )
-    assert verdict.answer == "undecided" and "anywhere in" in verdict.sentence
+    assert verdict.answer == "undecided" and "somewhere between" in verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_mirrored_masks_are_told_as_such():
         findings = Findings(10, 2.0, known, {"flip_horizontal": evidence})
         options = {"findings": findings, "followed": augmentation.names, "outputs": "masks"}
         told += [
-            verdict.sentence for verdict in verdicts(augmentation, augmentation.bounds(), **options)
+            verdict.sentence for verdict in verdicts(augmentation, augmentation.extent, **options)
         ]
     assert (
         "masks of mirrored inputs are mirrored" in told[0]

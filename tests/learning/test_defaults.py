@@ -90,11 +90,11 @@ def test_every_coordinate_starts_at_the_same_spread_in_its_own_unit():
     augmentation = default_augmentation(
         ag.Recipe(start=0.2, transforms=("affine", "flip", "color")), "images"
     )
-    assert list(augmentation.bounds().values()) == pytest.approx([0.2] * 8)
+    assert list(augmentation.extent.values()) == pytest.approx([0.2] * 8)
     clouds = 10 * torch.randn(50, 20, 3)
     bounds = default_augmentation(
         ag.Recipe(start=0.2, coordinates="rotate_z,translate_x"), "points", clouds
-    ).bounds()
+    ).extent
     assert bounds["rotate_z"] == pytest.approx(0.2)
     assert bounds["translate_x"] == pytest.approx(
         0.2 * clouds.std().item()
@@ -112,7 +112,7 @@ def test_padded_clouds_are_moved_where_they_are_points():
 def test_no_augmentation_does_nothing_and_learns_nothing():
     model = ag.InvariantModel(nn.Flatten(), no_augmentation())
     x = torch.rand(3, 1, 2, 2)
-    assert torch.equal(model(x), x.flatten(1)) and model.augmentation.bounds() == {}
+    assert torch.equal(model(x), x.flatten(1)) and model.augmentation.extent == {}
     assert ag.param_groups(model) == []
 
 
@@ -168,7 +168,7 @@ def test_the_unit_of_padded_clouds_is_that_of_their_points():
     x["positions"] *= x["mask"][..., None]
     bounds = default_augmentation(
         ag.Recipe(start=0.2, coordinates="translate_x"), "points", x
-    ).bounds()
+    ).extent
     assert bounds["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
 
 

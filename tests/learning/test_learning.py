@@ -31,7 +31,7 @@ def test_any_form_of_data(data):
     assert learned.model(DATA.x[:3]).shape == (3, 4) and not learned.model.training
     assert learned.evaluate(data).items == 96
     assert str(learned).startswith("rotate: ") and "learned.check(data)" in str(learned)
-    assert learned.policy.augmentation().bounds() == learned.bounds
+    assert learned.policy.augmentation().extent == learned.extent
 
 
 def loader_of(x, y, **options):
@@ -173,7 +173,7 @@ def test_a_net_and_an_augmentation_of_ones_own():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 4))
     augmentation = ag.Augmentation(ag.Brightness(), ag.Gaussian([0.0], [0.1]))
     learned = ag.learn(net, (DATA.x, DATA.y), augmentation=augmentation, epochs=1)
-    assert learned.model.net is net and set(learned.bounds) == {"brightness"}
+    assert learned.model.net is net and set(learned.extent) == {"brightness"}
 
 
 def test_a_seed_repeats_and_the_global_state_is_left_alone():
@@ -183,7 +183,7 @@ def test_a_seed_repeats_and_the_global_state_is_left_alone():
             ag.learn(None, (DATA.x, DATA.y), seed=seed, method=method, **QUICK)
             for seed in (1, 1, 2)
         ]
-        bounds, losses = [run.bounds for run in runs], [run.history.curve("loss") for run in runs]
+        bounds, losses = [run.extent for run in runs], [run.history.curve("loss") for run in runs]
         assert bounds[0] == bounds[1]
         assert losses[0] == losses[1] != losses[2]
     assert torch.equal(before, torch.get_rng_state())
@@ -276,7 +276,7 @@ def test_a_network_of_timm_learns_behind_the_augmentation(name):
         lr=1e-3,
         method="probe",
     )
-    assert learned.asked == 16 and learned.model(x[:2]).shape == (2, 4)
+    assert learned.n_probe_items == 16 and learned.model(x[:2]).shape == (2, 4)
     assert "timm" in type(learned.model.net).__module__
 
 

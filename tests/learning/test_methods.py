@@ -129,7 +129,7 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
         path = tmp_path / f"b{i}.safetensors"
         assert learn(path, stop) is None
         again = learn(path, resume=True)
-        assert again.bounds == straight.bounds
+        assert again.extent == straight.extent
         assert all(
             torch.equal(a, b)
             for a, b in zip(again.model.parameters(), straight.model.parameters(), strict=True)

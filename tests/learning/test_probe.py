@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.learning.probe import SETTLED, Probe, sharing
+from augerino.learning.probe import Probe, sharing
 
 STEPS = 300
 
@@ -15,8 +15,7 @@ STEPS = 300
 class Shift(ag.Transform):
     """Moves numbers (B, 2): the first by t_0, the second by t_1."""
 
-    names = ("first", "second")
-    limits = (4.0, 4.0)
+    coordinates = (ag.Coordinate("first", limit=4.0), ag.Coordinate("second", limit=4.0))
 
     def forward(self, x, t):
         return x + t
@@ -50,7 +49,7 @@ def probed(net, bounds, **options):
     torch.manual_seed(0)
     for _ in range(STEPS):
         probe.step()
-    return augmentation.bounds(), probe
+    return augmentation.extent, probe
 
 
 @pytest.mark.parametrize("start", [0.05, 0.5, 3.0])
@@ -89,7 +88,7 @@ def test_the_end_is_read_from_where_the_loss_begins_to_rise():
         probe = Probe(model, *numbers(4000), steps=STEPS, tolerance=tolerance)
         for _ in range(STEPS):
             probe.step()
-        found[tolerance] = net.augmentation[0].bounds()["first"]
+        found[tolerance] = net.augmentation[0].extent["first"]
     assert list(found.values()) == pytest.approx([0.5] * 3, rel=0.08), found
 
 
@@ -97,6 +96,13 @@ def test_a_larger_tolerance_gives_wider_bounds():
     narrow, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.01)
     wide, _ = probed(Sharp(), [0.3, 0.3], tolerance=0.2)
     assert narrow["first"] < wide["first"]
+
+
+def test_settings_change_what_a_probe_does():
+    usual, _ = probed(Sharp(), [0.3, 0.3])
+    short, probe = probed(Sharp(), [0.3, 0.3], settings=ag.ProbeSettings(max_step=0.01))
+    assert short["second"] < usual["second"]
+    assert "second" in probe.unfinished
 
 
 class Harder(nn.Module):
@@ -115,8 +121,10 @@ def harder(count, sure=0.5):
     """The bounds of so many coordinates that make a task harder by degrees, all alike, and of one that does not."""
 
     class Others(ag.Transform):
-        names = (*(f"harder {i}" for i in range(count)), "free")
-        limits = (4.0,) * (count + 1)
+        coordinates = tuple(
+            ag.Coordinate(name, limit=4.0)
+            for name in (*(f"harder {i}" for i in range(count)), "free")
+        )
 
         def forward(self, x, t):
             return torch.cat([x[:, :1], x[:, 1:] + t], dim=1)
@@ -129,7 +137,7 @@ def harder(count, sure=0.5):
     probe = Probe(model, x, side, steps=STEPS)
     for _ in range(STEPS):
         probe.step()
-    return augmentation.bounds()
+    return augmentation.extent
 
 
 def test_coordinates_that_cost_something_share_the_tolerance_and_a_free_one_takes_none():
@@ -175,7 +183,7 @@ def test_labels_that_are_all_the_same_teach_nothing():
     probe = Probe(model, numbers()[0], torch.zeros(1000, dtype=torch.long), steps=STEPS)
     for _ in range(STEPS):
         probe.step()
-    assert all(bound < 0.1 for bound in augmentation.bounds().values())
+    assert all(bound < 0.1 for bound in augmentation.extent.values())
 
 
 def test_a_bound_that_had_no_time_to_reach_its_limit_is_called_unfinished():
@@ -195,10 +203,10 @@ def test_a_training_too_short_for_questions_leaves_all_unfinished():
 def test_bounds_stay_once_settled():
     bounds, probe = probed(Sharp(), [0.3, 0.3])
     assert probe.settled
-    before = probe.model.augmentation.bounds()
+    before = probe.model.augmentation.extent
     for _ in range(STEPS):
         probe.step()
-    assert probe.model.augmentation.bounds() == before == bounds
+    assert probe.model.augmentation.extent == before == bounds
 
 
 @pytest.mark.parametrize(("matters", "wanted"), [(True, 0.0), (False, 0.5)])
@@ -230,6 +238,70 @@ def test_a_flip_goes_to_zero_where_mirrored_means_something_else_and_to_a_half_w
     assert augmentation.distribution.probability.item() == pytest.approx(wanted, abs=0.01)
 
 
+class Triangle(ag.LearnedDistribution):
+    """A user's own distribution: the sum of two uniform numbers, on [-2 scale, 2 scale]; its extent is the half-range."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.log_scale = nn.Parameter(torch.tensor(scale).log())
+
+    def forward(self):
+        raise NotImplementedError
+
+    def icdf(self, u):
+        side = 2 * u - 1
+        return self.extent * side.sign() * (1 - (1 - side.abs()).sqrt())
+
+    @property
+    def extent(self):
+        return 2 * self.log_scale.exp()
+
+    @extent.setter
+    def extent(self, value):
+        self.log_scale.data.copy_((torch.as_tensor(value) / 2).log())
+
+    @property
+    def support(self):
+        return -self.extent, self.extent
+
+    def settings(self):
+        return {"scale": self.log_scale.exp().tolist()}
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        ag.Interval([-0.3, -0.3], [0.3, 0.3]),
+        Triangle([0.15, 0.15]),
+        ag.Uniform([0.3, 0.3]),
+    ],
+    ids=lambda distribution: type(distribution).__name__,
+)
+def test_every_distribution_with_a_settable_extent_is_moved(distribution):
+    augmentation = ag.Augmentation(Shift(), distribution)
+    model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
+    probe = Probe(model, *numbers(), steps=STEPS)
+    torch.manual_seed(0)
+    for _ in range(STEPS):
+        probe.step()
+    assert 0.45 < augmentation.extent["first"] < 0.7
+    assert augmentation.extent["second"] == pytest.approx(4.0, rel=0.01)
+
+
+def test_an_interval_is_probed_at_its_own_two_ends():
+    """Its ends keep their ratio, and the farther one ends where labels change or at the limit."""
+    interval = ag.Interval([-0.1, -0.4], [0.3, 0.2])
+    model = ag.InvariantModel(Sharp(), ag.Augmentation(Shift(), interval), average=ag.mean_log_prob)
+    probe = Probe(model, *numbers(), steps=STEPS)
+    torch.manual_seed(0)
+    for _ in range(STEPS):
+        probe.step()
+    assert torch.allclose(interval.high / interval.low, torch.tensor([-3.0, -0.5]), rtol=1e-3)
+    assert 0.45 < interval.high[0] < 0.8
+    assert interval.low[1].item() == pytest.approx(-4.0, rel=0.01)
+    assert probe.unfinished == ()
+
+
 def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
     def run(stop):
         augmentation = ag.Augmentation(Shift(), ag.Uniform([0.1, 0.1]))
@@ -241,9 +313,9 @@ def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
                 state, probe = probe.state_dict(), Probe(model, *numbers(), steps=STEPS)
                 probe.load_state_dict(state)
             probe.step()
-        return augmentation.bounds()
+        return augmentation.extent
 
-    assert run(int(STEPS * (SETTLED - 0.05))) == run(None)
+    assert run(int(STEPS * (ag.ProbeSettings.stop - 0.05))) == run(None)
 
 
 def test_a_regression_is_judged_in_units_of_its_targets_variance():
@@ -264,18 +336,18 @@ def test_a_regression_is_judged_in_units_of_its_targets_variance():
         torch.manual_seed(0)
         for _ in range(STEPS):
             probe.step()
-        found.append(augmentation.bounds())
+        found.append(augmentation.extent)
     assert found[0] == pytest.approx(found[1], rel=1e-3)
     assert found[0]["first"] < 0.35  # the target itself
     assert found[0]["second"] == pytest.approx(4.0, rel=0.01)
 
 
-def test_a_distribution_without_bounds_is_refused():
+def test_a_distribution_without_a_finite_range_is_rejected():
     model = ag.InvariantModel(
         Sharp(), ag.Augmentation(Shift(), ag.Gaussian([0.0, 0.0], [0.1, 0.1]))
     )
     with pytest.raises(
-        ag.InputError, match="Probing moves the bounds of Uniform and Bernoulli, but got a Gaussian"
+        ag.InputError, match="a finite range and a settable extent, but got a Gaussian"
     ):
         Probe(model, *numbers(), steps=STEPS)
 

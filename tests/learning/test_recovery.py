@@ -13,10 +13,9 @@ import augerino as ag
 class Rotate(ag.LieTransform):
     """Rotations of points (B, 2)."""
 
-    limits = (math.pi,)
-
     def __init__(self):
-        super().__init__(("rotate",), torch.tensor([[[0.0, -1.0], [1.0, 0.0]]]))
+        rotate = ag.Coordinate("rotate", limit=math.pi)
+        super().__init__([rotate], torch.tensor([[[0.0, -1.0], [1.0, 0.0]]]))
 
     def forward(self, x, t):
         return (self.matrix(t) @ x[:, :, None])[:, :, 0]
@@ -40,7 +39,7 @@ def train(x, y, loss, average, outputs, start, epochs=25, weight=0.02):
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader))
     objective = ag.Objective(loss, augmentation, reg_weight=weight)
     history = ag.fit(model, objective, loader, optimizer, epochs=epochs, scheduler=scheduler)
-    return augmentation.bounds()["rotate"], history
+    return augmentation.extent["rotate"], history
 
 
 @pytest.mark.parametrize("start", [0.1, math.pi / 4, 2.5], ids=["too narrow", "right", "too wide"])
@@ -88,7 +87,7 @@ def test_a_fixed_augmentation_is_a_learned_one_with_gradients_off():
         optimizer,
         epochs=2,
     )
-    assert augmentation.bounds()["rotate"] == pytest.approx(0.3)
+    assert augmentation.extent["rotate"] == pytest.approx(0.3)
     assert not torch.equal(before, model.net.weight)
 
 

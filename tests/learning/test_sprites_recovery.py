@@ -14,4 +14,4 @@ def test_the_default_recipe_finds_the_true_extent(seed):
     data = sprites(2000, seed=2 * seed)
     learned = ag.learn(None, (data.x, data.y), seed=seed)
     assert len(set(learned.start.values())) == 1  # nobody told it which coordinate
-    assert learned.bounds["rotate"] == pytest.approx(math.pi / 4, rel=0.1)
+    assert learned.extent["rotate"] == pytest.approx(math.pi / 4, rel=0.1)

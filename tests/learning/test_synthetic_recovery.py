@@ -13,7 +13,7 @@ from augerino.nets.signal import SmallSignalNet
 def learned(data, net, transform, seed):
     start = ag.Recipe().start
     augmentation = ag.Augmentation(transform, ag.Uniform.named(transform.names, start=start))
-    return ag.learn(net, (data.x, data.y), augmentation=augmentation, seed=seed).bounds
+    return ag.learn(net, (data.x, data.y), augmentation=augmentation, seed=seed).extent
 
 
 @pytest.mark.slow

@@ -235,7 +235,7 @@ def history(epochs: int = 40) -> list[dict]:
                 "loss": loss,
                 "penalty": -0.05 * share,
                 "total": loss - 0.05 * share,
-                "spread": spread,
+                "extent": spread,
                 "lr": 0.01,
                 "seconds": 1.0,
             }

@@ -87,7 +87,7 @@ def learned(method, **options):
         None, (data.x, data.y), coordinates=("rotate", "flip_horizontal"), method=method, batch_size=16, precision="float32",
         width=2, **{"epochs": 4, **options},
     )  # fmt: skip
-    return found.bounds, found.model.state_dict(), [record.loss for record in found.history.epochs]
+    return found.extent, found.model.state_dict(), [record.loss for record in found.history.epochs]
 
 
 class Idle(nn.Module):
@@ -167,7 +167,7 @@ def sharded(folder):
     learned = ag.learn(
         None, pictures, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
-    return items, learned.bounds, learned.asked
+    return items, learned.extent, learned.n_probe_items
 
 
 def main(folder):

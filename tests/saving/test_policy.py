@@ -98,7 +98,7 @@ def test_it_is_readable(tmp_path):
 
 
 class Wave(ag.Transform):
-    names = ("wave",)
+    coordinates = (ag.Coordinate("wave"),)
 
     def forward(self, x, t):
         return x + t[:, :, None, None].sin()
@@ -189,9 +189,7 @@ def test_edited_settings_count_once_parameters_are_gone(tmp_path):
     data = edited(bound=[0.9])
     del data["distribution"]["parameters"]
     (tmp_path / "p.json").write_text(json.dumps(data))
-    assert ag.Policy.load(tmp_path / "p.json").augmentation().bounds()["rotate"] == pytest.approx(
-        0.9
-    )
+    assert ag.Policy.load(tmp_path / "p.json").augmentation().extent["rotate"] == pytest.approx(0.9)
 
 
 def test_a_parameter_of_another_shape_is_not_spread_over_all(tmp_path):

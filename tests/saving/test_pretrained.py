@@ -153,7 +153,7 @@ def test_another_network_has_to_be_passed(tmp_path):
 
 def test_transforms_of_your_own_are_named_at_loading(tmp_path):
     class Gamma(ag.Transform):
-        names = ("gamma",)
+        coordinates = (ag.Coordinate("gamma"),)
 
         def forward(self, x, t):
             return x ** t.exp()[:, :, None, None]

@@ -1,4 +1,4 @@
-"""Numbers that go wrong: training stops in one sentence or goes on as docs/faults.md says; it is never silently wrong."""
+"""Numbers that go wrong: training stops in one sentence or goes on as docs/report.md says; it is never silently wrong."""
 
 import math
 
@@ -74,7 +74,7 @@ def test_an_exploding_bound_stops_the_training():
             (DATA.x, DATA.y),
             method="gradient",
             augmentation_lr=1000.0,
-            weight=1e6,
+            reg_weight=1e6,
             warm_up=0.0,
             **QUICK,
         )
@@ -84,7 +84,7 @@ def test_a_wide_start_is_no_explosion():
     wide = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([900.0, 900.0]))
     options = {key: value for key, value in QUICK.items() if key != "coordinates"}
     learned = ag.learn(None, (DATA.x, DATA.y), augmentation=wide, method="gradient", **options)
-    assert all(bound > 800 for bound in learned.bounds.values())
+    assert all(bound > 800 for bound in learned.extent.values())
 
 
 def trained(raw, regularizer, epochs=2):
@@ -105,8 +105,8 @@ def trained(raw, regularizer, epochs=2):
 def test_a_bound_that_goes_to_zero_is_no_augmentation_and_training_goes_on(raw, regularizer):
     model, history = trained(raw, regularizer)
     last = history.epochs[-1]
-    assert all(math.isfinite(value) for value in (last.loss, last.penalty, *last.spread.values()))
-    assert all(0 < bound < 1e-20 for bound in last.spread.values()) and all(
+    assert all(math.isfinite(value) for value in (last.loss, last.penalty, *last.extent.values()))
+    assert all(0 < bound < 1e-20 for bound in last.extent.values()) and all(
         p.isfinite().all() for p in model.parameters()
     )
     g = model.augmentation.sample(64)

@@ -24,10 +24,10 @@ def test_every_record_becomes_points(tmp_path):
         points = events.Scalars(name)
         assert [point.step for point in points] == [1, 2, 3]
         assert [point.value for point in points] == pytest.approx(learned.history.curve(name))
-    assert [p.value for p in events.Scalars("spread/rotate")] == pytest.approx(
+    assert [p.value for p in events.Scalars("extent/rotate")] == pytest.approx(
         learned.history.curve("rotate")
     )
-    assert {"spread/scale", "learning rate"} <= set(events.Tags()["scalars"])
+    assert {"extent/scale", "learning rate"} <= set(events.Tags()["scalars"])
 
 
 @pytest.mark.extras
@@ -44,7 +44,7 @@ def test_epochs_told_again_replace_their_points(tmp_path):
                     loss=float(count),
                     penalty=0.0,
                     total=1.0,
-                    spread={"rotate": 0.1},
+                    extent={"rotate": 0.1},
                     lr=0.1,
                     seconds=1.0,
                 )

@@ -209,12 +209,12 @@ class TestDictBatches:
         model = ag.InvariantModel(SmallPointNet(1, width=4), augmentation, train_copies=2)
         objective = ag.Objective(F.l1_loss, augmentation, reg_weight=0.01)
         optimizer = torch.optim.Adam(ag.param_groups(model), lr=0.01)
-        before = augmentation.bounds()
+        before = augmentation.extent
         history = ag.fit(
             model, objective, self.loader(kind), optimizer, epochs=2, precision=precision
         )
         assert len(history.epochs) == 2 and all(
-            augmentation.bounds()[name] != before[name] for name in before
+            augmentation.extent[name] != before[name] for name in before
         )
         found = ag.diagnostics.evaluate(model, F.l1_loss, self.loader(kind))
         assert found.items == 8 and found.accuracy is None
@@ -225,10 +225,10 @@ class TestRecords:
         model, objective, loader, optimizer, _ = training_script.build()
         records = list(ag.iter_epochs(model, objective, loader, optimizer, epochs=3))
         assert [record.epoch for record in records] == [1, 2, 3]
-        assert records[-1].spread == model.augmentation.bounds()
+        assert records[-1].extent == model.augmentation.extent
         assert records[0].total == pytest.approx(records[0].loss + records[0].penalty)
         history = ag.History(records)
-        assert history.curve("rotate") == [record.spread["rotate"] for record in records]
+        assert history.curve("rotate") == [record.extent["rotate"] for record in records]
         assert ag.History.from_json(history.to_json()) == history
 
     def test_a_caller_may_evaluate_between_epochs(self):

@@ -38,7 +38,7 @@ def test_translations_are_in_data_units():
         move(7 * X, translate_x=5.0, translate_y=-2.0, translate_z=0.5),
         torch.tensor([12, -2, 0.5]).double(),
     )
-    assert ag.Affine3d().limits[:3] == (math.inf,) * 3
+    assert [c.limit for c in ag.Affine3d().coordinates[:3]] == [math.inf] * 3
 
 
 def test_scale_squeezes_and_shears_are_log_factors():

@@ -101,8 +101,8 @@ def test_a_padding_that_is_no_fraction_is_refused(padding):
 
 
 def test_limits_are_a_half_circle_and_as_many_pixels_as_told():
-    assert ag.RotoTranslate2d().limits == (math.pi, math.inf, math.inf)
-    assert ag.RotoTranslate2d(limit=40).limits == (math.pi, 40, 40)
+    assert [c.limit for c in ag.RotoTranslate2d().coordinates] == [math.pi, math.inf, math.inf]
+    assert [c.limit for c in ag.RotoTranslate2d(limit=40).coordinates] == [math.pi, 40, 40]
     with pytest.raises(ag.InputError, match="a number of pixels above 0"):
         ag.RotoTranslate2d(limit=0)
 

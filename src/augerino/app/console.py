@@ -32,9 +32,9 @@ class TrainingDisplay:
         self, epochs: int, steps: int, augmentation: Augmentation, title: str = ""
     ) -> None:
         self._title = f"{title}: " if title else ""
-        self._epochs, self._steps, self._transform = epochs, steps, augmentation.transform
-        self._limits = dict(zip(augmentation.names, augmentation.limits.tolist(), strict=True))
-        self._spread = augmentation.bounds()
+        self._epochs, self._steps = epochs, steps
+        self._coordinates = augmentation.transform.coordinates
+        self._extent = augmentation.extent
         self._progress = Progress(
             TextColumn(self._title + "epoch {task.fields[epoch]}/{task.total}", markup=False),
             BarColumn(bar_width=24),
@@ -46,11 +46,12 @@ class TrainingDisplay:
 
     def __rich__(self) -> Group:
         table = Table.grid(padding=(0, 2))
-        for name, bound in self._spread.items():
-            bar = ProgressBar(
-                total=self._limits[name], completed=min(bound, self._limits[name]), width=24
-            )
-            table.add_row(name, bar, Text(self._transform.unit(name).extent(bound), style="cyan"))
+        for coordinate in self._coordinates:
+            extent = self._extent[coordinate.name]
+            limit = coordinate.limit
+            bar = ProgressBar(total=limit, completed=min(extent, limit), width=24)
+            text = Text(coordinate.unit.extent(extent), style="cyan")
+            table.add_row(coordinate.name, bar, text)
         return Group(self._progress, table)
 
     def on_step(self, epoch: int, step: int, loss: float) -> None:
@@ -61,7 +62,7 @@ class TrainingDisplay:
 
     def on_epoch(self, record: Epoch) -> None:
         """Shows where an epoch left the bounds."""
-        self._spread = record.spread
+        self._extent = record.extent
         self._progress.update(
             self._task, completed=record.epoch, epoch=record.epoch, loss=f"{record.loss:.4f}"
         )
@@ -69,8 +70,8 @@ class TrainingDisplay:
             record.epoch % max(self._epochs // 10, 1) == 0 or record.epoch == self._epochs
         ):
             bounds = "  ".join(
-                f"{name} {self._transform.unit(name).extent(bound)}"
-                for name, bound in record.spread.items()
+                f"{coordinate.name} {coordinate.unit.extent(record.extent[coordinate.name])}"
+                for coordinate in self._coordinates
             )
             line = f"{self._title}epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}  {bounds}"
             console.print(line.rstrip(), soft_wrap=True)
@@ -152,10 +153,11 @@ def _told(change: Change, entry: Score) -> tuple[str, str]:
 def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:
     """What each seed learned, coordinate by coordinate."""
     console.print()
-    for name in augmentation.names:
-        unit = augmentation.transform.unit(name)
+    for coordinate in augmentation.transform.coordinates:
+        name = coordinate.name
+        texts = ", ".join(coordinate.unit.extent(found[name]) for found in bounds)
         console.print(
-            f"{name} over {len(bounds)} seeds: {', '.join(unit.extent(found[name]) for found in bounds)}",
+            f"{name} over {len(bounds)} seeds: {texts}",
             soft_wrap=True,
         )
 

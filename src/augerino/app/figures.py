@@ -27,22 +27,16 @@ def draw_all(
     orbits: dict[str, Orbit],
 ) -> None:
     """Writes ranges, distributions, bounds, gallery and orbit as PNG files."""
-    transform, names = augmentation.transform, augmentation.names
-    bounds, limits = (
-        augmentation.bounds(),
-        dict(zip(augmentation.names, augmentation.limits.tolist(), strict=True)),
-    )
+    coordinates = {coordinate.name: coordinate for coordinate in augmentation.coordinates}
     with plots.style():
-        fig, axes = plots.figure(1, 1, 7.5, 0.9 + 0.42 * len(names))
+        fig, axes = plots.figure(1, 1, 7.5, 0.9 + 0.42 * len(coordinates))
         plots.draw_ranges(axes[0], augmentation, start, true)
         axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
         fig.savefig(folder / "ranges.png")
 
-        fig, axes = _panels(len(names))
-        for ax, name in zip(axes, names, strict=True):
-            plots.draw_distribution(
-                ax, transform, name, start[name], bounds[name], limits[name], true.get(name)
-            )
+        fig, axes = _panels(len(coordinates))
+        for ax, (name, coordinate) in zip(axes, coordinates.items(), strict=True):
+            plots.draw_distribution(ax, coordinate, start[name], true.get(name))
         fullest = max(
             (ax.get_legend_handles_labels() for ax in axes), key=lambda pair: len(pair[1])
         )
@@ -50,9 +44,9 @@ def draw_all(
         fig.suptitle("Distribution of each coordinate, at the start and learned", x=0.01, ha="left")
         fig.savefig(folder / "distributions.png")
 
-        fig, axes = _panels(len(names))
-        for ax, name in zip(axes, names, strict=True):
-            plots.draw_bound(ax, history, transform, name, start[name], true.get(name))
+        fig, axes = _panels(len(coordinates))
+        for ax, (name, coordinate) in zip(axes, coordinates.items(), strict=True):
+            plots.draw_extent(ax, history, coordinate, start[name], true.get(name))
         fig.suptitle("Bounds over training", x=0.01, ha="left")
         fig.savefig(folder / "bounds.png")
 
@@ -76,9 +70,8 @@ def draw_all(
                 plots.draw_orbit(
                     ax,
                     curve,
-                    transform,
+                    coordinates[curve.coordinate],
                     class_names,
-                    bounds[curve.coordinate],
                     true.get(curve.coordinate),
                 )
                 ax.set_title(title)

@@ -123,7 +123,7 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
     recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too
     idle = {
-        "gradient": ("tolerance", "holdout_fraction"),
+        "gradient": ("tolerance", "holdout_fraction", "probe"),
         "probe": ("reg_weight", "augmentation_lr", "warm_up"),
     }.get(recipe.method, ())
     for name in idle:
@@ -238,7 +238,7 @@ class _Training:
     def learn_anew(self, learned: Learned) -> Learned:
         """The same network with the same budget, from its start, behind what was learned, whose coordinates take turns."""
         return self._run(
-            "refit", self._for_fixed(), "refit on what was learned", learned.in_turns()
+            "refit", self._for_fixed(), "refit on what was learned", learned.for_refit()
         )
 
     def learn_nothing(self) -> Learned:

@@ -19,6 +19,7 @@ from augerino.app import console as screen
 from augerino.app.figures import draw_all
 from augerino.app.given import Given
 from augerino.app.run_folder import RunFolder
+from augerino.coordinate import Coordinate
 from augerino.data.arrays import Batches, check
 from augerino.data.readers.streams import StreamLoader
 from augerino.diagnostics import (
@@ -95,7 +96,7 @@ def write_outcome(outcome: Outcome) -> None:
             given.kind,
         )
     scores = [score(name, copies, found) for name, (copies, found) in judged.items()]
-    true = {name: value for name, value in given.true.items() if name in learned.bounds}
+    true = {name: value for name, value in given.true.items() if name in learned.extent}
     verdicts = learned.verdicts(true, findings)
     learned.model.cpu()
     _draw(outcome, orbits, examples, true)
@@ -133,9 +134,9 @@ def write_outcome(outcome: Outcome) -> None:
             "shape": list(given.shape),
             "notes": list(given.notes),
         },
-        "bounds": learned.bounds,
+        "bounds": learned.extent,
         "recipe": dataclasses.asdict(outcome.recipe),
-        "asked": outcome.learned.asked,
+        "asked": outcome.learned.n_probe_items,
         "command": folder.read_config().get("command", ""),
         "seed": outcome.recipe.seed,
         "seeds": _seeds(outcome),
@@ -222,13 +223,11 @@ def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
         [],
         outcome.learned.model.with_nodes(ORBIT_NODES),
     )  # fixed, or the curves would flicker
-    for i, name in enumerate(augmentation.names):
-        reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
-        if (
-            augmentation.distribution.support[0][i].item(),
-            augmentation.distribution.support[1][i].item(),
-        ) == (0.0, 1.0):
+    for coordinate in augmentation.coordinates:
+        if coordinate.discrete:
             continue
+        reach = coordinate.max_abs
+        limit = coordinate.limit
         span = min(limit, max(2 * reach, 0.25 * limit if math.isfinite(limit) else 2 * reach))
         for e in range(min(ORBITS, len(y))):
             item = tree.map(lambda leaf, e=e: leaf[e].to(outcome.recipe.device), x)  # type: ignore[misc]
@@ -236,7 +235,7 @@ def _orbits(outcome: Outcome) -> list[dict[str, Any]]:
                 model,
                 item,
                 augmentation.transform,
-                name,
+                coordinate.name,
                 torch.linspace(-span, span, 49),
                 probabilities=given.task == "classification",
             )
@@ -267,14 +266,14 @@ def _coordinate(
 ) -> dict[str, Any]:
     augmentation, name = learned.augmentation, verdict.coordinate
     i = augmentation.names.index(name)
+    coordinate = augmentation.coordinates[i]
     low, high = (end[i].item() for end in augmentation.distribution.support)
-    limit = augmentation.limits[i].item()
     return {
         "name": name,
-        "unit": augmentation.transform.unit(name).symbol,
+        "unit": coordinate.unit.symbol,
         "start": verdict.start,
         "learned": verdict.learned,
-        "limit": limit if math.isfinite(limit) else None,
+        "limit": coordinate.limit if math.isfinite(coordinate.limit) else None,
         "start_text": verdict.start_text,
         "learned_text": verdict.learned_text,
         "answer": verdict.answer,
@@ -282,20 +281,16 @@ def _coordinate(
         "interval": verdict.interval,
         "true": true.get(name),
         "support": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
-        "discrete": (low, high) == (0.0, 1.0),
-        "evidence": _evidence(
-            learned, findings.coordinates[name], discrete=(low, high) == (0.0, 1.0)
-        ),
+        "discrete": coordinate.discrete,
+        "evidence": _evidence(coordinate, findings.coordinates[name]),
     }
 
 
-def _evidence(learned: Learned, found: Evidence, *, discrete: bool) -> dict[str, Any]:
-    unit = learned.augmentation.transform.unit(found.coordinate)
-
+def _evidence(coordinate: Coordinate, found: Evidence) -> dict[str, Any]:
     def text(extent: float) -> str:
-        return (
-            unit.extent(extent) if not discrete else "all mirrored" if extent else "none mirrored"
-        )
+        if coordinate.discrete:
+            return "all mirrored" if extent else "none mirrored"
+        return coordinate.unit.extent(extent)
 
     def change(extent: float, text: str, loss: Change, right: Change | None) -> dict[str, Any]:
         accuracy = None if right is None else dataclasses.asdict(right)
@@ -385,7 +380,7 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
         found.append(
             {
                 "seed": outcome.recipe.seed + i,
-                "learned": learned.bounds,
+                "learned": learned.extent,
                 "accuracy": None if accuracy is None else accuracy.mean,
             }
         )
@@ -425,10 +420,10 @@ def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report:
     if outcome.others:
         screen.print_seeds(
             outcome.learned.augmentation,
-            [outcome.learned.bounds, *(o.bounds for o in outcome.others)],
+            [outcome.learned.extent, *(o.extent for o in outcome.others)],
         )
     asked, form = (
-        outcome.learned.asked,
+        outcome.learned.n_probe_items,
         "torchvision" if outcome.given.kind in ("images", "masks") else "policy",
     )
     mover = f"asking {asked} held-back items" if asked else "the gradient"

@@ -40,10 +40,14 @@ def sentence(box: str) -> str:
     rows = _rows(box)
     text = " ".join(" ".join(rows).split())
     first = text.partition(f" {_RULE}")[0]
-    if found := re.match(r"Error parsing (--[\w-]+): (.*)", first):
+    if found := re.match(r"Error parsing __tyro\S*: (.*)", first):  # raised by a nested dataclass
+        return found[1]
+    if found := re.match(r"Error parsing (--[\w.-]+): (.*)", first):
         option, reason = found.groups()
         got = re.search(r"'([^']*)'\]?\.?$", reason.partition(" Got errors")[0])
-        kind = re.search(rf"{option} (\S*(INT|FLOAT)\S*)", text.partition(f" {_RULE}")[2])
+        kind = re.search(
+            rf"{re.escape(option)} (\S*(INT|FLOAT)\S*)", text.partition(f" {_RULE}")[2]
+        )
         if got and kind:
             several = ", or several" if "..." in text else ""
             return f"{option} takes {_WORDS[kind[2]]}{several}, but got '{got[1]}'."
@@ -59,7 +63,7 @@ def sentence(box: str) -> str:
         word = found[1].partition(",")[0]
         if there := re.search(r"Available subcommands: ([\w, -]*\w)", text):
             return f"There is no command '{word}'; there are: {there[1]}."
-        near = re.search(r"Perhaps you meant: (--[\w-]+)", text)
+        near = re.search(r"Perhaps you meant: (--[\w.-]+)", text)
         what = (
             f"There is no option {word}"
             if word.startswith("-")

@@ -10,7 +10,7 @@ from torch import Tensor
 from augerino.augmentation import Augmentation, Chain
 from augerino.benchmark.axis import FLIP_KINDS, FLIP_LIMIT, Axis, coordinate_at
 from augerino.benchmark.bases import Base
-from augerino.diagnostics.verdict import NOTHING
+from augerino.coordinate import NEGLIGIBLE
 from augerino.distributions import Bernoulli, Uniform
 from augerino.errors import InputError
 from augerino.transforms import Compose, Transform
@@ -116,7 +116,7 @@ class Problem:
         found = []
         for axis in self.axes:
             limit = self.limit(axis.name)
-            threshold = FLIP_THRESHOLD if axis.kind in FLIP_KINDS else NOTHING * limit
+            threshold = FLIP_THRESHOLD if axis.kind in FLIP_KINDS else NEGLIGIBLE * limit
             found.append(
                 Answer(
                     coordinate=axis.name,
@@ -148,9 +148,7 @@ class Problem:
         """The limit of a coordinate; 1/2 for a flip, because p and 1 - p are equivalent."""
         if self._flips(name):
             return FLIP_LIMIT
-        if self.transform.limits is None:
-            return math.inf
-        return self.transform.limits[self.transform.names.index(name)]
+        return self.transform.coordinates[self.transform.names.index(name)].limit
 
     def draw(self, n: int, seed: int) -> tuple[Tensor, Tensor]:
         """n inputs and targets; another seed draws other items, for example for testing."""
@@ -199,11 +197,12 @@ class Problem:
         """
         found = []
         for part in self._parts:
+            discrete = part.coordinates[0].discrete
             if isinstance(start, dict):
                 values = [start[name] for name in part.names]
             else:
-                values = [start / 2 if part.discrete else start] * len(part.names)
-            if part.discrete:
+                values = [start / 2 if discrete else start] * len(part.names)
+            if discrete:
                 probabilities = [min(value, 0.499) for value in values]
                 found.append(Augmentation(part, Bernoulli(probabilities)))
             else:
@@ -212,7 +211,7 @@ class Problem:
 
     def extents(self, augmentation: Augmentation) -> dict[str, float]:
         """Learned extents in the unit of the answers: bounds, and min(p, 1 - p) for flips."""
-        found = augmentation.bounds()
+        found = augmentation.extent
         for name in found:
             if self._flips(name):
                 found[name] /= 2
@@ -225,4 +224,4 @@ class Problem:
         return [self.transform]
 
     def _flips(self, name: str) -> bool:
-        return any(part.discrete and name in part.names for part in self._parts)
+        return any(c.discrete and c.name == name for c in self.transform.coordinates)

@@ -174,10 +174,10 @@ def _examine(
     steps: int,
     resamples: Resamples,
 ) -> Evidence:
-    augmentation = look.model.augmentation
-    reach, limit = augmentation.distribution.reach[i].item(), augmentation.limits[i].item()
-    low, high = (end[i].item() for end in augmentation.distribution.support)
-    discrete = (low, high) == (0.0, 1.0)
+    coordinate = look.model.augmentation.coordinates[i]
+    reach = coordinate.max_abs
+    limit = coordinate.limit
+    discrete = coordinate.discrete
     off = look.moved(i, 0.0)
     wider_extent = 1.0 if discrete else min(WIDER * reach, limit)
     wider = look.moved(i, 1.0 if discrete else look.t[:, i] * (wider_extent / max(reach, 1e-12)))

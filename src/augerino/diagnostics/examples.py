@@ -49,7 +49,7 @@ def write_gallery(
         frames: how many steps a continuous coordinate has; odd, so that the middle one is the input as it is.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    device = model.augmentation.limits.device
+    device = model.augmentation.distribution.extent.device
     examples = tree.map(lambda leaf: leaf[:EXAMPLES].to(device), examples)
     count, names = tree.batch_size(examples), model.augmentation.names
     steps = [_steps(model.augmentation, i, frames) for i in range(len(names))]
@@ -100,33 +100,28 @@ def write_gallery(
 
 def _steps(augmentation: Augmentation, index: int, count: int) -> dict[str, Any]:
     """Where one coordinate is looked at: up to the learned ends, and as far again beyond them."""
-    name, distribution = augmentation.names[index], augmentation.distribution
-    unit, limit = augmentation.transform.unit(name), augmentation.limits[index].item()
-    low, high = (end[index].item() for end in distribution.support)
-    if low == 0 and high == 1 and _is_discrete(augmentation, index):
-        likely = distribution.reach[index].item() > 0.02
+    coordinate = augmentation.coordinates[index]
+    if coordinate.discrete:
         return {
-            "name": name,
+            "name": coordinate.name,
             "values": [0.0, 1.0],
             "texts": ["as it is", "flipped"],
-            "inside": [True, likely],
+            "inside": [True, not coordinate.is_negligible],
             "discrete": True,
         }
-    if not (
-        math.isfinite(low) and math.isfinite(high)
-    ):  # a normal distribution: two standard deviations
-        middle = float(distribution().mean[index].detach())
-        reach = 2 * distribution.spread[index].item()
-        low, high = min(0.0, middle - reach), max(0.0, middle + reach)
+    low = min(0.0, coordinate.low)
+    high = max(0.0, coordinate.high)
     sides = [side for side in (low, high) if side != 0] or [-_FLOOR, _FLOOR]
     each = max(1, (count - 1) // len(sides))
-    points = sorted({0.0, *(point for side in sides for point in _side(side, limit, each))})
+    points = sorted(
+        {0.0, *(point for side in sides for point in _side(side, coordinate.limit, each))}
+    )
     slack = 1e-6 * max(abs(low), abs(high))
     inside = [low - slack <= value <= high + slack for value in points]
     return {
-        "name": name,
+        "name": coordinate.name,
         "values": points,
-        "texts": [unit.value(v) for v in points],
+        "texts": [coordinate.unit.value(v) for v in points],
         "inside": inside,
         "discrete": False,
     }
@@ -143,13 +138,6 @@ def _side(end: float, limit: float, count: int) -> list[float]:
     start = near[-1] if near else 0.0
     beyond = [start + (far - start) * (i + 1) / (count - within) for i in range(count - within)]
     return [sign * value for value in (*near, *beyond)]
-
-
-def _is_discrete(augmentation: Augmentation, index: int) -> bool:
-    """Whether a coordinate is 0 or 1, found in the part of the distribution that owns it."""
-    parts = getattr(augmentation.distribution, "parts", [augmentation.distribution])
-    owners = [part for part in parts for _ in range(part.size)]
-    return bool(owners[index].discrete)
 
 
 def _item(batch: Any, index: int) -> Any:

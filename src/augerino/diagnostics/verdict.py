@@ -1,17 +1,13 @@
 """What was learned about each coordinate, in words, and on what ground."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from augerino.augmentation import Augmentation
-from augerino.coordinate import Unit
+from augerino.coordinate import LearnedCoordinate, Unit
 from augerino.diagnostics.evidence import Evidence, Findings
 
-# Below this share of its limit, an extent is a few degrees of rotation or a pixel of shift: as good as nothing.
-NOTHING = 0.02
-ALL = 0.95  # of the limit, from where on it is all the way
 LOOSE = 0.5  # an interval wider than this share of the extent decides nothing
 
 Answer = Literal["symmetry", "full", "none", "undecided"]
@@ -55,24 +51,15 @@ def verdicts(
         followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
         outputs: what follows, as "masks".
     """
-    extents, described, reach = (
-        augmentation.extents(),
-        augmentation.describe(),
-        augmentation.distribution.reach.tolist(),
-    )
-    low, high = (end.tolist() for end in augmentation.distribution.support)
     out = []
     answer: Answer
-    for i, (name, learned) in enumerate(augmentation.bounds().items()):
-        unit = augmentation.transform.unit(name)
+    for coordinate in augmentation.coordinates:
+        name = coordinate.name
+        unit = coordinate.unit
         case = _Case(
-            reach[i],
-            learned,
-            augmentation.limits[i].item(),
-            extents[name],
-            unit,
-            name in unfinished,
-            outputs if name in followed else None,
+            coordinate,
+            unfinished=name in unfinished,
+            follower=outputs if name in followed else None,
         )
         found = None if findings is None else findings.coordinates[name]
         if findings is not None and findings.known.low <= 0:
@@ -82,7 +69,7 @@ def verdicts(
             )
         elif found is None:
             answer, words = _judge_extent(case)
-        elif (low[i], high[i]) == (0.0, 1.0):
+        elif coordinate.discrete:
             answer, words = _judge_flip(case, found)
         else:
             answer, words = _judge_evidence(case, found)
@@ -97,14 +84,14 @@ def verdicts(
         interval = None if found is None or answer in ("none", "undecided") else found.interval
         out.append(
             Verdict(
-                name,
-                start[name],
-                learned,
-                unit.extent(start[name]),
-                described[name],
-                answer,
-                sentence,
-                interval,
+                coordinate=name,
+                start=start[name],
+                learned=coordinate.extent,
+                start_text=unit.extent(start[name]),
+                learned_text=coordinate.text,
+                answer=answer,
+                sentence=sentence,
+                interval=interval,
             )
         )
     return out
@@ -112,11 +99,7 @@ def verdicts(
 
 @dataclass(frozen=True)
 class _Case:
-    reach: float
-    spread: float
-    limit: float
-    text: str
-    unit: Unit
+    coordinate: LearnedCoordinate
     unfinished: bool
     follower: str | None  # what moves along with the input; None where the answer stays the same
 
@@ -126,8 +109,13 @@ class _Case:
         return "invariant" if self.follower is None else f"equivariant, {self.follower} follow"
 
     @property
-    def nothing(self) -> float:
-        return NOTHING * (self.limit if math.isfinite(self.limit) else 1.0)
+    def text(self) -> str:
+        """The learned range, without its rate."""
+        return self.coordinate.range_text
+
+    @property
+    def unit(self) -> Unit:
+        return self.coordinate.unit
 
 
 def _judge_extent(case: _Case) -> tuple[Answer, str]:
@@ -135,9 +123,9 @@ def _judge_extent(case: _Case) -> tuple[Answer, str]:
     follow = "" if case.follower is None else f", {case.follower} follow"
     if case.unfinished:
         return "undecided", _still_moving(case)
-    if case.reach < case.nothing:
+    if case.coordinate.is_negligible:
         return "none", f"learned {case.text}, as good as none"
-    if case.spread >= ALL * case.limit:
+    if case.coordinate.is_full:
         return "full", f"learned all the way ({case.text}){follow}"
     return "symmetry", f"learned {case.text}{follow}"
 
@@ -157,14 +145,14 @@ def _all_the_way(case: _Case) -> str:
 def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
     """By what mirroring every held-out input does."""
     harmless = found.rise[-1].mean <= found.tolerance
-    if case.reach >= 0.4 and harmless:
+    if case.coordinate.rate >= 0.4 and harmless:
         same = (
             "mirrored inputs mean the same"
             if case.follower is None
             else f"{case.follower} of mirrored inputs are mirrored"
         )
         return "full", f"yes, {same} ({case.text} mirrored)"
-    if case.reach < 0.1 and not harmless:
+    if case.coordinate.rate < 0.1 and not harmless:
         other = (
             "mean something else"
             if case.follower is None
@@ -176,10 +164,11 @@ def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
 
 def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
     """By where the held-out loss rises, as far as it was learned."""
-    if case.reach < case.nothing:
+    coordinate = case.coordinate
+    if coordinate.is_negligible:
         return "none", f"no symmetry found (learned {case.text})"
     if found.reach is None or found.interval is None:  # it never rises within what was looked at
-        if found.extents[-1] >= ALL * case.limit and case.reach >= ALL * case.limit:
+        if coordinate.is_at_limit(found.extents[-1]) and coordinate.is_full:
             return "full", _all_the_way(case)
         if case.unfinished:
             return "undecided", _still_moving(case)
@@ -189,21 +178,22 @@ def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
             f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})",
         )
     low, high = found.interval
-    if high < case.nothing:
+    if high < coordinate.negligible:
         return (
             "none",
             f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)",
         )
-    if high - low > LOOSE * max(found.reach, case.nothing):
+    if high - low > LOOSE * max(found.reach, coordinate.negligible):
         return (
             "undecided",
-            f"not decided, held-out loss begins to rise anywhere in {case.unit.span(low, high)}",
+            "not decided, held-out loss begins to rise somewhere between "
+            f"{case.unit.edge(low)} and {case.unit.edge(high)}",
         )
-    if found.reach > case.reach and case.unfinished:
+    if found.reach > coordinate.max_abs and case.unfinished:
         return "undecided", _still_moving(case)
-    if found.reach >= ALL * case.limit and case.reach >= ALL * case.limit:
+    if coordinate.is_at_limit(found.reach) and coordinate.is_full:
         return "full", _all_the_way(case)
-    if low > case.reach:  # the model bears more than was learned
+    if low > coordinate.max_abs:  # the model bears more than was learned
         more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
         return "symmetry", f"yes, {case.symmetric} up to {case.text} ({more})"
     return (

@@ -3,6 +3,7 @@
 The stored parameter is raw (unconstrained); the public property is in real units and its setter takes real units.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -76,32 +77,53 @@ def noise(draw: Callable[..., Tensor], n: int, like: Tensor, generator: Generato
     return draw(n, like.shape[0], device=like.device, dtype=like.dtype, **chosen)
 
 
-class LearnedDistribution(nn.Module):
-    """A distribution over k coordinates with learnable parameters; calling it returns a `torch.distributions` object.
+class LearnedDistribution(nn.Module, ABC):
+    """A distribution over k coordinates with learnable parameters; a call returns a `torch.distributions` object.
 
-    Must write: `forward`, `icdf` (or `rsample`, where draws are not made of uniform ones), `spread`, `support`, `settings`.
-    May write:  `reach` and `describe`, where "±spread" would mislead; `enumerate_discrete`, where draws can be counted out; `rates`, where
-                draws leave coordinates alone.
-    Derived: `rsample`, `entropy`, `size`.
+    Must write: `forward`, `extent` with its setter, `support`, `settings`, and `icdf` (or `rsample`, if samples are not
+                made of uniform ones).
+    May write:  `describe`, if "±extent" would mislead; `raw_extent`; `rate`, if samples leave coordinates at 0;
+                `enumerate_discrete`, if outcomes can be enumerated.
+    Derived:    `rsample`, `entropy`, `central_range`, `size`.
     """
 
     discrete: bool = False  # whether coordinates are 0 or 1
+    has_settable_rate: bool = False  # whether `rate` can be assigned
 
+    @abstractmethod
     def forward(self) -> D.Distribution:
         """The distribution at the current parameters, with event shape (k,)."""
-        raise TypeError(
-            f"Write {type(self).__name__}.forward(), returning a torch distribution of event shape (k,)."
-        )
+
+    @property
+    @abstractmethod
+    def extent(self) -> Tensor:
+        """How wide each coordinate is, (k,), in real units: a half-range, a standard deviation, ...
+
+        Settable, with one value or k: `distribution.extent = 0.3` changes the parameters in place. A distribution
+        with further parameters keeps its shape, as `Interval` keeps the ratio of its two ends.
+        """
+
+    @extent.setter
+    @abstractmethod
+    def extent(self, value: Value) -> None: ...
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[Tensor, Tensor]:
+        """Lowest and highest value of each coordinate, (k,) each."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """The constructor's arguments in real units, as JSON can hold them."""
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
-        like = self.spread
-        return self.icdf(noise(torch.rand, n, like, generator))
+        return self.icdf(noise(torch.rand, n, self.extent, generator))
 
     def icdf(self, u: Tensor) -> Tensor:
-        """Takes points of the unit cube to coordinates, uniform ones to draws.   u: (n, k) in 0..1   returns (n, k)
+        """Inverse CDF: maps uniform samples in [0, 1]^k to coordinates.   u: (n, k)   returns (n, k)
 
-        Evenly spread points become evenly spread draws: see `nodes`. Gradients reach the parameters.
+        Evenly spaced points become evenly spaced samples: see `quadrature_points`. Gradients reach the parameters.
         """
         raise TypeError(
             f"Write {type(self).__name__}.icdf(u), from uniform (n, k) to coordinates (n, k)."
@@ -119,7 +141,7 @@ class LearnedDistribution(nn.Module):
         """
         if n < 1:
             raise InputError(f"There must be at least 1 node, but got {n}.")
-        like = self.spread
+        like = self.extent
         cells = (
             2 ** max(n - 1, 0).bit_length()
         )  # the points fill a grid of so many cells in every coordinate
@@ -141,39 +163,36 @@ class LearnedDistribution(nn.Module):
         return self().entropy()
 
     @property
-    def spread(self) -> Tensor:
-        """How far each coordinate reaches, (k,), in real units: a half-range, a standard deviation, ..."""
-        raise TypeError(f"Write the property {type(self).__name__}.spread, a tensor (k,).")
+    def raw_extent(self) -> Tensor | None:
+        """The unconstrained parameter behind `extent`, (k,), which the optimizer moves; None if there is no such one."""
+        return None
 
     @property
-    def support(self) -> tuple[Tensor, Tensor]:
-        """Lowest and highest value of each coordinate, (k,) each."""
-        raise TypeError(f"Write the property {type(self).__name__}.support, two tensors (k,).")
+    def central_range(self) -> tuple[Tensor, Tensor]:
+        """`support`, with mean ± 2 standard deviations in place of infinite ends; (k,) each."""
+        low, high = self.support
+        if bool((low.isfinite() & high.isfinite()).all()):
+            return low, high
+        current = self()
+        width = 2 * current.variance.sqrt()
+        return (
+            torch.where(low.isfinite(), low, current.mean - width),
+            torch.where(high.isfinite(), high, current.mean + width),
+        )
 
     @property
-    def reach(self) -> Tensor:
-        """How far from the identity draws may lie, (k,)."""
-        return self.spread
-
-    @property
-    def rates(self) -> Tensor:
-        """How often each coordinate is moved at all, (k,); 1 where every draw moves it."""
-        return torch.ones_like(self.spread)
+    def rate(self) -> Tensor:
+        """Fraction of samples in which each coordinate is not 0, (k,)."""
+        return torch.ones_like(self.extent)
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
         """Each coordinate's range in human units."""
-        return [unit.extent(value) for unit, value in zip(units, self.spread.tolist(), strict=True)]
+        return [unit.extent(value) for unit, value in zip(units, self.extent.tolist(), strict=True)]
 
     @property
     def size(self) -> int:
         """The number of coordinates, k."""
-        return self.spread.shape[0]
-
-    def settings(self) -> dict[str, Any]:
-        """The constructor's arguments in real units, as JSON can hold them."""
-        raise TypeError(
-            f"Write {type(self).__name__}.settings(), the constructor's arguments as a dict."
-        )
+        return self.extent.shape[0]
 
     def extra_repr(self) -> str:
         return ", ".join(f"{key}={_short(value)}" for key, value in self.settings().items())

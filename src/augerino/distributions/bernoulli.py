@@ -21,13 +21,14 @@ class Bernoulli(LearnedDistribution):
 
     Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013),
     which is a rough guide. `enumerate_discrete` counts the outcomes out instead, and its gradient is exact; models train on those.
-    The spread is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. The reach is p.
+    The extent is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. Setting it to e sets
+    p = e / 2. The rate is p.
 
     Args:
         probability: one per coordinate, strictly between 0 and 1.
 
     Example:
-        >>> Bernoulli([0.5]).spread.item()
+        >>> Bernoulli([0.5]).extent.item()
         1.0
     """
 
@@ -46,6 +47,7 @@ class Bernoulli(LearnedDistribution):
 
     @property
     def probability(self) -> Tensor:
+        """The probability of 1, (k,); settable."""
         return torch.sigmoid(self.raw_probability)
 
     @probability.setter
@@ -77,13 +79,29 @@ class Bernoulli(LearnedDistribution):
         return outcomes.repeat_interleave(n, dim=0), weight
 
     @property
-    def spread(self) -> Tensor:
+    def extent(self) -> Tensor:
+        """2 min(p, 1 - p), (k,), above 0 and at most 1; setting it to e sets p = e / 2."""
         return 2 * torch.minimum(
             torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability)
         )
 
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        extent = vector_of(value, "Bernoulli's extent", self.raw_probability)
+        if ((extent <= 0) | (extent > 1)).any():
+            raise InputError(
+                "Bernoulli's extent, 2 min(p, 1 - p), must be above 0 and at most 1, "
+                f"but got {extent.tolist()}."
+            )
+        self.probability = extent / 2
+
     @property
-    def reach(self) -> Tensor:
+    def raw_extent(self) -> Tensor:
+        return self.raw_probability
+
+    @property
+    def rate(self) -> Tensor:
+        """The probability of 1, (k,)."""
         return self.probability
 
     def describe(self, units: Sequence[Unit]) -> list[str]:

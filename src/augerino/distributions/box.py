@@ -28,7 +28,7 @@ class Uniform(LearnedDistribution):
 
     With a rate below 1, a draw leaves the coordinate at zero otherwise. Where each of many coordinates makes inputs a little
     harder, all of them at once make them much harder, and moving one now and then does not. Rates are not learned;
-    `Augmentation.in_turns` sets them.
+    `Augmentation.with_rates` sets them.
 
     Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range; its rates are 1.
 
@@ -43,19 +43,16 @@ class Uniform(LearnedDistribution):
         Uniform(bound=[0.3, 0.3])
     """
 
-    rate: Tensor
+    has_settable_rate = True
+    _rate: Tensor
 
     def __init__(self, bound: Value, rate: Value = 1.0) -> None:
         super().__init__()
         self.raw_bound = nn.Parameter(
             raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype())
         )
-        often = vector_of(rate, "Uniform's rate", self.raw_bound)
-        if ((often <= 0) | (often > 1)).any():
-            raise InputError(
-                f"Uniform's rate must be above 0 and at most 1, but got {often.tolist()}."
-            )
-        self.register_buffer("rate", often.to(self.raw_bound.dtype))
+        self.register_buffer("_rate", torch.ones_like(self.raw_bound.data))
+        self.rate = rate
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
@@ -64,6 +61,7 @@ class Uniform(LearnedDistribution):
 
     @property
     def bound(self) -> Tensor:
+        """The half-ranges theta, (k,); settable."""
         return softplus(self.raw_bound)
 
     @bound.setter
@@ -82,12 +80,31 @@ class Uniform(LearnedDistribution):
         return SpikedUniform(self.bound, self.rate).entropy()
 
     @property
-    def rates(self) -> Tensor:
-        return self.rate
+    def extent(self) -> Tensor:
+        """The bound: a half-range, (k,)."""
+        return self.bound
+
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        self.bound = value
 
     @property
-    def spread(self) -> Tensor:
-        return self.bound
+    def raw_extent(self) -> Tensor:
+        return self.raw_bound
+
+    @property
+    def rate(self) -> Tensor:
+        """Fraction of samples in which each coordinate is not 0, (k,), above 0 and at most 1; settable."""
+        return self._rate
+
+    @rate.setter
+    def rate(self, value: Value) -> None:
+        rate = vector_of(value, "Uniform's rate", self.raw_bound)
+        if ((rate <= 0) | (rate > 1)).any():
+            raise InputError(
+                f"Uniform's rate must be above 0 and at most 1, but got {rate.tolist()}."
+            )
+        self._rate.copy_(rate)
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
@@ -101,7 +118,7 @@ class Uniform(LearnedDistribution):
 class Interval(LearnedDistribution):
     """An asymmetric box [low, high] around the identity, low < 0 < high; both ends are learned on their own.
 
-    Its spread is the half-width (high - low) / 2.
+    Its extent is the half-width (high - low) / 2. Setting the extent scales both ends by the same factor.
 
     Args:
         low: lower ends, below 0.
@@ -131,6 +148,7 @@ class Interval(LearnedDistribution):
 
     @property
     def low(self) -> Tensor:
+        """The lower ends, (k,), below 0; settable."""
         return -softplus(self.raw_low)
 
     @low.setter
@@ -143,6 +161,7 @@ class Interval(LearnedDistribution):
 
     @property
     def high(self) -> Tensor:
+        """The upper ends, (k,), above 0; settable."""
         return softplus(self.raw_high)
 
     @high.setter
@@ -156,12 +175,17 @@ class Interval(LearnedDistribution):
         return self.low + (self.high - self.low) * u
 
     @property
-    def spread(self) -> Tensor:
+    def extent(self) -> Tensor:
+        """The half-width (high - low) / 2, (k,)."""
         return (self.high - self.low) / 2
 
-    @property
-    def reach(self) -> Tensor:
-        return torch.maximum(-self.low, self.high)
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        factor = vector_of(value, "Interval's extent", self.raw_low) / self.extent.detach().cpu()
+        low = factor * self.low.detach().cpu()
+        high = factor * self.high.detach().cpu()
+        self.low = low
+        self.high = high
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
         ends = zip(units, self.low.tolist(), self.high.tolist(), strict=True)

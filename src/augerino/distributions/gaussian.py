@@ -24,7 +24,8 @@ from augerino.errors import InputError
 class Gaussian(LearnedDistribution):
     r"""A normal distribution \(N(\mu, L L^\top)\) with learned `loc` and Cholesky factor `scale_tril`.
 
-    Reference: Benton et al. (2020), appendix C. Its spread is the standard deviation of each coordinate.
+    Reference: Benton et al. (2020), appendix C. Its extent is the standard deviation of each coordinate.
+    Setting the extent keeps the correlations.
 
     Args:
         loc: means, (k,).
@@ -58,6 +59,7 @@ class Gaussian(LearnedDistribution):
 
     @property
     def scale_tril(self) -> Tensor:
+        """The Cholesky factor L, (k, k); settable."""
         return self._factor(self.raw_diagonal, self.off_diagonal)
 
     @scale_tril.setter
@@ -96,15 +98,18 @@ class Gaussian(LearnedDistribution):
         return self.loc + torch.special.ndtri(u) @ self.scale_tril.T
 
     @property
-    def spread(self) -> Tensor:
+    def extent(self) -> Tensor:
+        """The standard deviations, (k,)."""
         return self.scale_tril.norm(dim=-1)
 
-    @property
-    def reach(self) -> Tensor:
-        return self.loc.abs() + 2 * self.spread
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        deviations = vector_of(value, "Gaussian's extent", self.loc)
+        factor = self.scale_tril.detach().double().cpu()
+        self.scale_tril = factor * (deviations / factor.norm(dim=-1))[:, None]
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
-        values = zip(units, self.loc.tolist(), self.spread.tolist(), strict=True)
+        values = zip(units, self.loc.tolist(), self.extent.tolist(), strict=True)
         return [f"{unit.extent(sd)} (sd) around {unit.value(loc)}" for unit, loc, sd in values]
 
     @property

@@ -9,7 +9,8 @@ import torch.distributions as D
 from torch import Tensor
 
 from augerino.coordinate import Unit
-from augerino.distributions.base import LearnedDistribution
+from augerino.distributions.base import LearnedDistribution, Value, vector_of
+from augerino.errors import InputError
 
 SI_PI = 1.8519370519824662  # the sine integral at pi
 
@@ -21,7 +22,7 @@ class Haar(LearnedDistribution):
     the sphere and the angle has the density \((1 - \cos\varphi)/\pi\), so that most draws turn far. A box over the same three
     coordinates, as `Uniform` is, has another shape; `paper.diagnostics.haar_deviation` measures how far off it is.
 
-    No parameter: there is one such distribution. Its spread is the half-range of each coordinate, pi.
+    No parameter: there is one such distribution. Its extent is the half-range of each coordinate, pi, and cannot be set.
 
     Reference: Shoemake (1992), "Uniform random rotations", Graphics Gems III.
 
@@ -47,8 +48,18 @@ class Haar(LearnedDistribution):
         return rotation_vector(unit_quaternion(u))
 
     @property
-    def spread(self) -> Tensor:
+    def extent(self) -> Tensor:
+        """The half-range pi of each coordinate, (3,)."""
         return self._half_turn
+
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        wanted = vector_of(value, "Haar's extent", self._half_turn)
+        if ((wanted - math.pi).abs() > 1e-3).any():
+            raise InputError(
+                f"Haar draws uniformly from all rotations: its extent is pi, but got {wanted.tolist()}. "
+                "Use a Uniform to draw from some of them."
+            )
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,7 @@ import torch.distributions as D
 from torch import Generator, Tensor, nn
 
 from augerino.coordinate import Unit
-from augerino.distributions.base import LearnedDistribution
+from augerino.distributions.base import LearnedDistribution, Value, vector_of
 
 
 class Product(LearnedDistribution):
@@ -44,16 +44,21 @@ class Product(LearnedDistribution):
         return list(self.parts)  # type: ignore[arg-type]
 
     @property
-    def spread(self) -> Tensor:
-        return torch.cat([part.spread for part in self._parts])
+    def extent(self) -> Tensor:
+        """The extents of all parts, (k,)."""
+        return torch.cat([part.extent for part in self._parts])
+
+    @extent.setter
+    def extent(self, value: Value) -> None:
+        values = vector_of(value, "Product's extent", self.extent)
+        pieces = values.split([part.size for part in self._parts])
+        for part, piece in zip(self._parts, pieces, strict=True):
+            part.extent = piece
 
     @property
-    def reach(self) -> Tensor:
-        return torch.cat([part.reach for part in self._parts])
-
-    @property
-    def rates(self) -> Tensor:
-        return torch.cat([part.rates for part in self._parts])
+    def rate(self) -> Tensor:
+        """The rates of all parts, (k,)."""
+        return torch.cat([part.rate for part in self._parts])
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
         texts, units = [], list(units)

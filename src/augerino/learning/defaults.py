@@ -111,7 +111,7 @@ def check_channels(x: Any) -> None:
 
 def check_intensities(x: Any, names: Sequence[str]) -> None:
     """Refuses images that brightness or contrast would clip: both are for intensities in [0, 1]."""
-    color = [name for name in names if name in (*Brightness.names, *Contrast.names)]
+    color = [name for name in names if name in ("brightness", "contrast")]
     if (
         color
         and isinstance(x, Tensor)
@@ -134,7 +134,7 @@ def task_of(y: Tensor) -> Task:
 def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -> Augmentation:
     """The recipe's transforms for a kind of data, every coordinate from the same start.
 
-    A flip starts at the probability whose spread is that start. A coordinate without a limit is in the data's own unit, so its
+    A flip starts at the probability whose extent is that start. A coordinate without a limit is in the data's own unit, so its
     start is scaled by how widely the data are spread.
 
     Args:
@@ -145,19 +145,20 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
     parts = []
     for group, names in _chosen(recipe, kind):
         transform = group.transform(names)
-        if transform.discrete:
+        if transform.coordinates[0].discrete:
             parts.append(
                 Augmentation(transform, Bernoulli([min(recipe.start / 2, 0.49)] * len(names)))
             )
             continue
-        for name, limit in zip(transform.names, transform.limits or (), strict=False):
-            if recipe.start > limit:
+        for coordinate in transform.coordinates:
+            if recipe.start > coordinate.limit:
                 raise InputError(
-                    f"The start of {recipe.start:g} is beyond the limit of {name}, {limit:g}: start nearer to 0."
+                    f"The start of {recipe.start:g} is beyond the limit of {coordinate.name}, "
+                    f"{coordinate.limit:g}: start nearer to 0."
                 )
         starts = [
-            recipe.start * (1.0 if math.isfinite(limit) else _scale(x))
-            for limit in transform.limits or ()
+            recipe.start * (1.0 if math.isfinite(coordinate.limit) else _scale(x))
+            for coordinate in transform.coordinates
         ]
         lens = (
             transform

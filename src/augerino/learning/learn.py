@@ -1,6 +1,5 @@
 """The one-call front door: data in, learned symmetries out. Wiring only."""
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from augerino.learning.defaults import (
     task_of,
 )
 from augerino.learning.methods import Method, choose_method
-from augerino.learning.probe import share_of_turns
+from augerino.learning.probe import refit_fraction
 from augerino.learning.recipe import Recipe
 from augerino.models import evaluation_mode
 from augerino.objective import Objective, Regularizer
@@ -51,10 +50,8 @@ class Learned:
     kind: Kind
     outputs: int  # of the network: classes, or values
     unfinished: tuple[str, ...] = ()  # coordinates whose bounds were still on their way
-    asked: int = 0  # held-back items that moved the bounds; 0 where the gradient did
-    mastered: float | None = (
-        None  # how much of what there is to know these found known when bounds settled; None if not asked
-    )
+    n_probe_items: int = 0  # held-out samples that moved the extents; 0 if the gradient did
+    task_score: float | None = None  # information / maximum on these, when the extents were fixed
 
     @property
     def augmentation(self) -> Augmentation:
@@ -65,15 +62,17 @@ class Learned:
         return Policy.of(self.augmentation)
 
     @property
-    def bounds(self) -> dict[str, float]:
-        return self.augmentation.bounds()
+    def extent(self) -> dict[str, float]:
+        """The learned extent of each coordinate by name, in the coordinate's own unit."""
+        return self.augmentation.extent
 
-    def in_turns(self) -> Augmentation:
-        """What was learned, for a model that is to be trained on it anew: `learn(net, data, augmentation=learned.in_turns())`.
+    def for_refit(self) -> Augmentation:
+        """The learned ranges with a rate per coordinate, for training a new model on them.
 
-        Coordinates that end somewhere take turns (`Augmentation.in_turns`), as rarely as suits what the network knew.
+        `learn(net, data, augmentation=learned.for_refit())`; see `Augmentation.with_rates`. The higher the score of the
+        network on its task, the lower the rates (`refit_fraction`).
         """
-        return self.augmentation.in_turns(share_of_turns(self.mastered))
+        return self.augmentation.with_rates(refit_fraction(self.task_score))
 
     def verdicts(
         self, true: dict[str, float] | None = None, findings: Findings | None = None
@@ -138,7 +137,7 @@ def learn(
     """Trains a network behind a learned augmentation and returns both.
 
     In a process group of `torch.distributed` (`torchrun`) all processes train one model: call it in each with the same
-    arguments. docs/scaling.md says how data and noise are shared.
+    arguments. docs/data.md says how batches and random draws are split.
 
     Args:
         net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
@@ -159,7 +158,7 @@ def learn(
         >>> from augerino.data.synthetic.sprites import sprites
         >>> data = sprites(64)
         >>> learned = learn(None, (data.x, data.y), coordinates=("rotate",), epochs=1)
-        >>> sorted(learned.bounds)
+        >>> sorted(learned.extent)
         ['rotate']
     """
     if not isinstance(recipe, Recipe | None):
@@ -184,7 +183,7 @@ def learn(
         }
         options["theta_every"] = recipe.theta_every
         options["settings"] = {
-            **dataclasses.asdict(recipe),
+            **recipe.to_flat(),
             "device": None,
             "workers": None,
         }  # where it runs may change
@@ -204,7 +203,7 @@ def learn(
             if on_epoch is not None:
                 on_epoch(record)
     model.requires_grad_()
-    found = (method.unfinished(), method.asked, method.mastered())
+    found = (method.unfinished(), method.n_probe_items, method.task_score())
     return Learned(
         model.eval(), objective, history, ready.start, ready.task, ready.kind, ready.outputs, *found
     )
@@ -261,7 +260,7 @@ def _prepare(
             f"augmentation must be a transform with a distribution, as in {kinds}, but has no distribution."
         )
     check_intensities(sample[0], augmentation.names)
-    start = augmentation.bounds()
+    start = augmentation.extent
     if net is None or isinstance(net, str):
         check_channels(sample[0])
         needed = _needed_outputs(loader, sample, task) if outputs is None else outputs

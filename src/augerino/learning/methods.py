@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from augerino.data.arrays import Batches, CheckedBatches
-from augerino.distributions import Bernoulli, Uniform, parts_of
+from augerino.distributions import parts_of
 from augerino.errors import InputError
-from augerino.learning.probe import SETTLED, Probe
+from augerino.learning.probe import Probe, distribution_obstacle
 from augerino.learning.recipe import Recipe
 from augerino.models import InvariantModel
 from augerino.runtime import distributed
@@ -30,11 +30,9 @@ class Method:
     scheduler: torch.optim.lr_scheduler.LRScheduler
     reg_weight: float
     tuner: Tuner | None
-    asked: int  # held-back items that move the bounds; 0 where the gradient does
+    n_probe_items: int  # held-out samples that move the extents; 0 if the gradient does
     unfinished: Callable[[], tuple[str, ...]]
-    mastered: Callable[
-        [], float | None
-    ]  # how much of what there is to know was known when the bounds settled, if anyone asked
+    task_score: Callable[[], float | None]  # of the network when the extents were fixed by a probe
 
 
 def choose_method(
@@ -58,14 +56,12 @@ def choose_method(
 
 def _obstacle(model: InvariantModel, loader: CheckedBatches, recipe: Recipe) -> str | None:
     """Why nothing can be held back and asked, as a sentence without its end; None where it can."""
-    parts = list(parts_of(model.augmentation.distribution))
-    other = next((part for part in parts if not isinstance(part, Uniform | Bernoulli)), None)
-    if other is not None:
-        return f"Probing moves the bounds of Uniform and Bernoulli, but got a {type(other).__name__}: draw from those"
+    distribution = model.augmentation.distribution
+    obstacle = distribution_obstacle(distribution)
+    if obstacle is not None:
+        return obstacle
     if not any(
-        parameter.requires_grad and parameter.numel()
-        for part in parts
-        for parameter in part.parameters()
+        parameter.requires_grad and parameter.numel() for parameter in distribution.parameters()
     ):
         return (
             "Probing needs a bound that may move, but every coordinate is fixed: let one be learned"
@@ -105,27 +101,26 @@ def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: R
         return tuple(name for name, now in _raw(model).items() if abs(now - start[name]) > far)
 
     return Method(
-        loader, optimizer, scheduler, recipe.reg_weight, None, 0, unfinished, lambda: None
+        loader=loader,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        reg_weight=recipe.reg_weight,
+        tuner=None,
+        n_probe_items=0,
+        unfinished=unfinished,
+        task_score=lambda: None,
     )
 
 
 def _raw(model: InvariantModel) -> dict[str, float]:
     """The raw parameter of each coordinate that has one of its own: what the optimizer moves."""
-    values: list[float | None] = []
+    found: dict[str, float] = {}
+    names = iter(model.augmentation.names)
     for part in parts_of(model.augmentation.distribution):
-        single = (
-            part.raw_bound
-            if isinstance(part, Uniform)
-            else part.raw_probability
-            if isinstance(part, Bernoulli)
-            else None
-        )
-        values += [None] * part.size if single is None else single.detach().tolist()
-    return {
-        name: value
-        for name, value in zip(model.augmentation.names, values, strict=True)
-        if value is not None
-    }
+        own = [next(names) for _ in range(part.size)]
+        if part.raw_extent is not None:
+            found.update(zip(own, part.raw_extent.detach().tolist(), strict=True))
+    return found
 
 
 def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe) -> Method:
@@ -138,9 +133,17 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
     distributed.copy_from_first(order)
     part = loader.only(order[count:])
     ((x, y),) = loader.only(order[:count], batch_size=count, shuffle=False)
-    early = int(SETTLED * epochs)
+    early = int(recipe.probe.stop * epochs)
     steps = early * len(part) + (epochs - early) * len(loader)
-    probe = Probe(model, x, y, steps=steps, tolerance=recipe.tolerance, chunk=recipe.batch_size)
+    probe = Probe(
+        model,
+        x,
+        y,
+        steps=steps,
+        tolerance=recipe.tolerance,
+        chunk=recipe.batch_size,
+        settings=recipe.probe,
+    )
     model.augmentation.requires_grad_(
         False
     )  # nothing to follow: the warp need not be differentiated
@@ -148,9 +151,15 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
         param_groups(model, weight_decay=recipe.weight_decay), lr=recipe.lr
     )
     scheduler = cosine_schedule(optimizer, steps)
-    told = (lambda: probe.unfinished, lambda: probe.mastered)
     return Method(
-        HoldoutLoader(part, loader, probe), optimizer, scheduler, 0.0, probe, count, *told
+        loader=HoldoutLoader(part, loader, probe),
+        optimizer=optimizer,
+        scheduler=scheduler,
+        reg_weight=0.0,
+        tuner=probe,
+        n_probe_items=count,
+        unfinished=lambda: probe.unfinished,
+        task_score=lambda: probe.task_score,
     )
 
 

@@ -1,77 +1,60 @@
-"""Finds how far each coordinate reaches by asking items that the weights have not seen, instead of following a gradient.
+"""Learns extents from samples held out from the weights, instead of following a gradient.
 
-The gradient of the paper's objective sees the items that the network is being fitted to. A network that has them by heart finds
-every pose it has not been shown costly, so bounds shrink; and a penalty that grows with a bound lets the widest starve the
-others. Here each bound asks one question of items held back from the weights, apart from all others: is the outermost shell
-of its range worse than the middle? While it is not, the bound grows; where it is, it shrinks.
+The gradient of the paper's objective is taken on the samples that the network is fitted to. A network that has memorised
+them pays for every unseen pose, so ranges shrink; and a penalty that grows with an extent lets the widest range displace the
+others. A probe instead compares, on held-out samples and for each coordinate separately, the loss in the outermost shell
+of a range with the loss in its centre. While the difference is below a tolerance the range grows; otherwise it shrinks.
 """
 
-from collections.abc import Iterator
+import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.augmentation import REACHED, Element
-from augerino.distributions import Bernoulli, LearnedDistribution, Uniform, parts_of
+from augerino.augmentation import Element
+from augerino.coordinate import FULL, LearnedCoordinate
+from augerino.distributions import LearnedDistribution, parts_of
 from augerino.errors import InputError
 from augerino.learning.changepoint import changepoint
 from augerino.learning.information import InformationScore
+from augerino.learning.probe_settings import ProbeSettings
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
 
-SHELL = 1.25  # the shell is what lies beyond the bound divided by this: the outer fifth
-MIDDLE = 0.5  # what it is compared with, and where all other coordinates are meanwhile: within this share of their bounds
-WIDER = 1.2  # bounds trained on, as a multiple of those asked about: at the rim of what it was shown every network is worse,
-RIM = 0.03  # and so much of their limits on top of that, but never more than twice the bounds asked about
-LENIENT = 4.0  # by how much what the middle leaves unsaid adds to the tolerance: who errs anyway errs a little more at the rim
-UNSURE = 0.15  # of what is known: no more than this counts as unsaid there
-BETTER = 2.0  # times better than what counts as worse: where the middle is all mixed up, only at the rim can labels be told again
-MASTERED, HALF = (
-    0.9,
-    0.5,
-)  # of what there is to know: from here on no rim's cost counts for the others, and up to here in full
-GAIN = 2.0  # how steeply a move follows the rise: full pace up to half of the tolerance
-PACE = 0.25  # how far the logarithm of a bound moves in one round at most
-ROUNDS = 60  # questions in a whole training, those of the wait and of the end included
-WAIT = 0.15  # share of the training before the first question: the network must know something to be asked
-PATIENT = 0.3  # and before bounds shrink because it knows nothing
-SETTLED = 0.8  # share of the training after which bounds stay
-AVERAGED = 0.7  # and what they settle by is their mean since here
-LEVELS = 16  # into how many parts a range is cut to see where the loss begins to rise
-SEEN = 0.3  # of the tolerance: a rise below this is none
-KNOWS = 0.05  # of what there is to know: a network that knows less is not asked
-LEAST = 1e-4  # of its limit: a bound below this is nothing, and need not shrink further
+_UNKNOWING = -0.5  # move of all extents while the network knows nothing
+_GROWING = 0.5  # mean move above which an extent was still growing when it was fixed
 
 
 class Probe:
-    """Moves the bounds of an augmentation between training steps; for `iter_epochs(..., tuner=probe)`.
+    """Moves the extents of an augmentation between training steps; for `iter_epochs(..., tuner=probe)`.
 
-    In each round the held-back items are judged with every coordinate drawn from the middle of its range, and again with one
-    of them drawn from its outermost shell instead, all else the same. A bound grows where the rise of their loss is below the
-    tolerance, and shrinks where it is above. As long as the network has not mastered its task, the tolerance is for all together:
-    bounds whose rims cost something have a share of it each, since what harms little by itself makes a hard task harder in sum;
-    those that cost nothing take none. A network that knows little yet moves bounds little. If it still knows nothing when a good
-    part of the training is over, all bounds shrink: they may be what keeps it from learning. A flip counts as a bound on its
-    probability, whose limit is a half, and its shell is to be mirrored.
+    Each round measures the held-out samples once with every coordinate drawn from the centre of its range, and once per
+    coordinate with that one drawn from the shell of its range, all else the same. `ProbeSettings` has the formulas.
 
-    The network is trained on bounds wider than those asked about, so that a shell is well inside of what it has
-    been shown. That tells how wide a range may be, but not quite where labels change: beyond a true extent e, a network trained
-    up to w mixes up items from 2 e - w on, since those of the other label come to meet them by as much as they go. So when the
-    bounds settle, the loss is read level by level, and each bound becomes the middle between where it begins to rise and w.
+    Unless the network has solved its task, coordinates whose shells cost something divide the tolerance among them, since small
+    costs add up; those without a cost take no part. A network that knows little moves extents little. If it still
+    knows nothing after a good part of the training, all extents shrink: they may be what keeps it from learning. The shell of
+    a coordinate that is 0 or 1 is the value 1, and its extent is 2 min(p, 1 - p).
 
-    Of several processes each asks its share of the items. The means are those of all together, and what the first process makes
-    of them is copied to the others, so that bounds are the same everywhere, bit for bit.
+    The network is trained on ranges wider than those under test, so that a shell lies well inside of what it has seen.
+    That shows how wide a range may be, but not where labels change: beyond a true extent e, a network trained up to w
+    confuses samples from 2 e - w on, since those of the other label come to meet them. So when the extents are fixed, the
+    loss is measured level by level, and each extent becomes the mean of w and of where the loss begins to rise.
+
+    With several processes, each measures its slice of the samples. The means are those of all samples, and the first
+    process's parameters are copied to the others, so that they are the same bit for bit.
 
     Args:
-        model: whose augmentation is moved: `Uniform` boxes and `Bernoulli` flips.
+        model: whose augmentation is moved. Its distributions need a finite range and a settable `extent`.
         x: inputs that the weights are not trained on, a few hundred or more.
         y: their targets.
         steps: of the whole training.
-        tolerance: the rise of the loss that ends an extent, as a share of what the network knows: of how much better it is
-            than the best guess that does not look at the input (`diagnostics.yardstick`).
-        chunk: items at once.
+        tolerance: rise of the loss that ends a range, as a fraction of the information that the network has about the
+            targets (`InformationScore`).
+        chunk: samples at once.
+        settings: all other constants.
     """
 
     def __init__(
@@ -83,237 +66,240 @@ class Probe:
         steps: int,
         tolerance: float = 0.03,
         chunk: int = 500,
+        settings: ProbeSettings | None = None,
     ) -> None:
         if not 0 < tolerance < 1:
             raise InputError(
-                f"tolerance is a share of what the network knows, between 0 and 1, but got {tolerance}."
+                "tolerance is a share of what the network knows, between 0 and 1, "
+                f"but got {tolerance}."
             )
-        where = next(model.parameters()).device
+        obstacle = distribution_obstacle(model.augmentation.distribution)
+        if obstacle is not None:
+            raise InputError(f"{obstacle}.")
+        device = next(model.parameters()).device
         own = slice(distributed.rank(), None, distributed.world())
-        self.model, self.x, self.y = (
-            model,
-            tree.map(lambda leaf: leaf[own].to(where), x),
-            y[own].to(where),
-        )
-        self.steps, self.tolerance, self.chunk = steps, tolerance, chunk
+        self.model = model
+        self.x = tree.map(lambda leaf: leaf[own].to(device), x)
+        self.y = y[own].to(device)
+        self.steps = steps
+        self.tolerance = tolerance
+        self.chunk = chunk
+        self.settings = settings or ProbeSettings()
         self._score = InformationScore(y)
-        self._parts = list(_movable(model.augmentation.distribution))
-        limits = model.augmentation.limits.cpu().double()
-        discrete = torch.cat(
-            [torch.full((part.size,), part.discrete) for part in self._parts]
-            or [torch.zeros(0).bool()]
-        )
-        self._discrete = discrete
-        self._asked = self._bounds()
-        self._limits = torch.where(
-            discrete, 0.5, torch.where(limits.isfinite(), limits, 1e3 * self._asked)
-        )
-        self._taken = 0
-        self._kept: list[Tensor] = []  # logarithms of the bounds since `AVERAGED`
-        self._moves: list[Tensor] = []  # and how the rounds since then moved them
-        self._mastered = 0.0
+        coordinates = model.augmentation.coordinates
+        self._discrete = torch.tensor([c.discrete for c in coordinates], dtype=torch.bool)
+        self._limits = torch.tensor([_widest(c) for c in coordinates], dtype=torch.float64)
+        self._extent = self._trained_extent()  # under test, (k,)
+        self._steps_taken = 0
+        self._log_extents: list[Tensor] = []  # of the rounds since `average_from`
+        self._moves: list[Tensor] = []  # of the same rounds
+        self._task_score = 0.0
 
     @property
     def settled(self) -> bool:
-        """Whether the bounds stay as they are from now on."""
-        return self._taken >= SETTLED * self.steps
+        """Whether the extents are fixed from now on."""
+        return self._steps_taken >= self.settings.stop * self.steps
 
     @property
-    def mastered(self) -> float:
-        """How much of what there is to know the network knew when the bounds settled, from 0 to 1."""
-        return self._mastered
+    def task_score(self) -> float:
+        """I / I_max of the network on these samples when the extents were fixed, from 0 to 1."""
+        return self._task_score
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Coordinates that were still growing, without having come to their limit, when they had to settle.
+        """Coordinates that were still growing, below their limits, when the extents were fixed.
 
-        All of them where too few questions were asked to tell, or the network knew nothing even then.
+        All of them, if there were too few rounds to tell, or the network knew nothing even then.
         """
+        names = self.model.augmentation.names
         if not self._moves:
-            return self.model.augmentation.names
-        growing = (torch.stack(self._moves).mean(dim=0) > 0.5) & (
-            self._asked < REACHED * self._limits
-        )
-        return tuple(
-            name
-            for name, still in zip(self.model.augmentation.names, growing.tolist(), strict=True)
-            if still
-        )
+            return names
+        growing = torch.stack(self._moves).mean(dim=0) > _GROWING
+        below_limit = self._extent < FULL * self._limits
+        still = (growing & below_limit).tolist()
+        return tuple(name for name, grows in zip(names, still, strict=True) if grows)
 
     def step(self) -> None:
-        """To be called after every training step."""
-        self._taken += 1
-        share, before = self._taken / self.steps, (self._taken - 1) / self.steps
-        if before < SETTLED <= share and self._kept:
-            self._settle()
-        asked = int(share * ROUNDS) > int(before * ROUNDS)
-        if not self._parts or not asked or share < WAIT or share >= SETTLED:
-            return
-        move = self._ask(share)
-        slower = min(1.0, max(0.2, (SETTLED - share) / (SETTLED - 0.5)))
-        self._asked = (
-            (self._asked * (PACE * slower * move).exp())
-            .minimum(self._limits)
-            .maximum(LEAST * self._limits)
-        )
-        self._set(self._wider())
-        if share >= AVERAGED:
-            self._kept.append(self._asked.log())
+        """Counts a training step, and runs a round where one is due. To be called after every step."""
+        settings = self.settings
+        before = self._steps_taken / self.steps
+        self._steps_taken += 1
+        now = self._steps_taken / self.steps
+        if before < settings.stop <= now and self._log_extents:
+            self._fix()
+        due = int(now * settings.rounds) > int(before * settings.rounds)
+        if due and settings.wait <= now < settings.stop and len(self._extent):
+            self._round(now)
+
+    def _round(self, now: float) -> None:
+        """Moves the extents once.   now: fraction of the training that is over"""
+        settings = self.settings
+        move = self._measure_move(now)
+        remaining = (settings.stop - now) / (settings.stop - settings.slow_from)
+        pace = min(1.0, max(settings.min_pace, remaining))
+        moved = self._extent * (settings.max_step * pace * move).exp()
+        self._extent = moved.minimum(self._limits).maximum(settings.min_extent * self._limits)
+        self._train_on(self._widened())
+        if now >= settings.average_from:
+            self._log_extents.append(self._extent.log())
             self._moves.append(move)
 
-    def _ask(self, share: float) -> Tensor:
-        """Which way each bound should go: from -1, the shell is far too costly, to 1, it costs nothing.   returns (k,)"""
-        distributed.copy_from_first(
-            *self.model.buffers()
-        )  # all judge the same network, batch norms included
-        t = self._in_middle()
+    def _measure_move(self, now: float) -> Tensor:
+        """The direction of each extent: from -1, the shell costs far too much, to 1, it costs nothing.   returns (k,)"""
+        settings = self.settings
+        score = self._score
+        distributed.copy_from_first(*self.model.buffers())  # the same batch norms in all processes
+        t = self._draw_centre()
         with evaluation_mode(self.model):
-            known = self._score.information(self._judge(torch.zeros_like(t)))
-            if known <= KNOWS * self._score.most:
-                return torch.full_like(
-                    self._asked, -0.5 if share > PATIENT else 0.0
-                )  # too wide to learn, as far as can be told
-            middle = self._score.residual(self._judge(t))
+            information = score.information(self._mean_error(torch.zeros_like(t)))
+            if information <= settings.min_score * score.most:
+                move = _UNKNOWING if now > settings.shrink_from else 0.0
+                return torch.full_like(self._extent, move)
+            centre = score.residual(self._mean_error(t))
             shells = [
-                self._score.residual(self._judge(self._in_shell(t, i))) for i in range(t.shape[1])
+                score.residual(self._mean_error(self._draw_shell(t, i))) for i in range(t.shape[1])
             ]
-        trust = min(1.0, 2 * known / self._score.most)  # in what it finds harmless; harm is harm
-        allowed = self.tolerance * (
-            known + LENIENT * min(middle - self._score.least, UNSURE * known)
-        )
-        rises = torch.tensor(shells, dtype=torch.float64) - middle
-        costs = rises.maximum(-rises / BETTER) / allowed
-        mastered = known / self._score.most
-        costs *= sharing(costs) ** short_of_mastery(mastered)
-        return (GAIN * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
+        slack = min(centre - score.least, settings.centre_slack_cap * information)
+        allowed = self.tolerance * (information + settings.centre_slack * slack)
+        rises = torch.tensor(shells, dtype=torch.float64) - centre
+        costs = rises.maximum(-rises / settings.improvement_discount) / allowed
+        costs *= sharing(costs) ** unsolved_fraction(information / score.most, settings)
+        most = min(1.0, 2 * information / score.most)
+        return (settings.gain * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(most))
 
-    def _settle(self) -> None:
-        """Ends the questions: from their mean, and what the loss does along each range, to the bounds that stay."""
-        self._asked = torch.stack(self._kept).mean(dim=0).exp()
-        trained = self._wider()
-        self._set(trained)
+    def _fix(self) -> None:
+        """Fixes the extents: the mean of the last rounds, corrected by where the loss rises along each range."""
+        self._extent = torch.stack(self._log_extents).mean(dim=0).exp()
+        trained = self._widened()
+        self._train_on(trained)
         distributed.copy_from_first(*self.model.buffers())
-        t, parts = self._in_middle(), (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
+        t = self._draw_centre()
         side = torch.randint_like(t[:, 0], 2) * 2 - 1
-        found = self._asked.clone()
+        found = self._extent.clone()
         with evaluation_mode(self.model):
-            known = self._score.information(self._judge(torch.zeros_like(t)))
-            if known <= KNOWS * self._score.most:
+            information = self._score.information(self._mean_error(torch.zeros_like(t)))
+            if information <= self.settings.min_score * self._score.most:
                 self._moves.clear()  # nothing was found out
             else:
-                self._mastered = float(known / self._score.most)
-            for i, (bound, limit) in enumerate(
-                zip(trained.tolist(), self._limits.tolist(), strict=True)
-            ):
-                if (
-                    self._discrete[i]
-                    or self._asked[i] >= REACHED * limit
-                    or known <= KNOWS * self._score.most
-                ):
-                    continue
-                values = []
-                for part in parts.tolist():
-                    t_i = t.clone()
-                    t_i[:, i] = side * bound * (part + (torch.rand_like(side) - 0.5) / LEVELS)
-                    values.append(self._score.residual(self._judge(t_i)))
-                begins, rise = changepoint(parts, torch.tensor(values))
-                found[i] = (
-                    bound * (1 + begins) / 2 if rise > SEEN * self.tolerance * known else bound
-                )
-        self._asked = found
-        self._set(found)
+                self._task_score = float(information / self._score.most)
+                partial = ~self._discrete & (self._extent < FULL * self._limits)
+                for i in partial.nonzero().flatten().tolist():
+                    edge = self._edge(i, side, trained[i].item())
+                    found[i] = trained[i] * self._end_of_range(t, i, edge, information)
+        self._extent = found
+        self._train_on(found)
 
-    def _wider(self) -> Tensor:
-        """The bounds to train on while these are asked about."""
-        wider = (
-            (WIDER * self._asked + RIM * self._limits)
-            .minimum(2 * self._asked)
-            .minimum(self._limits)
-        )
-        return torch.where(self._discrete, self._asked, wider)
+    def _end_of_range(self, t: Tensor, i: int, edge: Tensor, information: float) -> float:
+        """Where the range of coordinate i ends, as a fraction of its edge, (n,), which is trained on."""
+        levels = self.settings.levels
+        level = (torch.arange(levels, dtype=torch.float64) + 0.5) / levels
+        values = []
+        for middle in level.tolist():
+            t_i = t.clone()
+            t_i[:, i] = edge * (middle + (torch.rand_like(edge) - 0.5) / levels)
+            values.append(self._score.residual(self._mean_error(t_i)))
+        begins, rise = changepoint(level, torch.tensor(values))
+        if rise > self.settings.min_rise * self.tolerance * information:
+            return (1 + begins) / 2
+        return 1.0
 
-    def _in_middle(self) -> Tensor:
-        """Draws for all items, every coordinate in the middle of the range asked about.   returns (n, k)"""
+    def _widened(self) -> Tensor:
+        """The extents to train on while those under test are measured."""
+        widened = self.settings.widening * self._extent + self.settings.margin * self._limits
+        widened = widened.minimum(2 * self._extent).minimum(self._limits)
+        return torch.where(self._discrete, self._extent, widened)
+
+    def _draw_centre(self) -> Tensor:
+        """Samples every coordinate from the centre of its range under test.   returns (n, k)"""
         t = self.model.augmentation.sample(len(self.y)).t.detach()
-        return t * torch.where(self._discrete, 1.0, MIDDLE * self._asked / self._bounds()).to(t)
+        factor = self.settings.centre * self._extent / self._trained_extent()
+        return t * torch.where(self._discrete, 1.0, factor).to(t)
 
-    def _in_shell(self, t: Tensor, i: int) -> Tensor:
-        """The same draws, but one coordinate in its outermost shell, on either side."""
+    def _draw_shell(self, t: Tensor, i: int) -> Tensor:
+        """The samples t with coordinate i drawn from the shell of its range instead, on either side."""
         t = t.clone()
         if self._discrete[i]:
             t[:, i] = 1.0
             return t
-        draw, side = torch.rand_like(t[:, i]), torch.randint_like(t[:, i], 2) * 2 - 1
-        t[:, i] = side * self._asked[i].item() * (1 + (SHELL - 1) * draw) / SHELL
+        shell = self.settings.shell
+        depth = torch.rand_like(t[:, i])
+        side = torch.randint_like(t[:, i], 2) * 2 - 1
+        edge = self._edge(i, side, self._extent[i].item())
+        t[:, i] = edge * (1 + (shell - 1) * depth) / shell
         return t
 
-    def _judge(self, t: Tensor) -> Tensor:
-        """The mean errors of all items, each moved by its own coordinates.   returns () or (outputs,)"""
-        parts = []
+    def _edge(self, i: int, side: Tensor, extent: float) -> Tensor:
+        """The end of the range of coordinate i at an extent: the upper end where side is 1, the lower where -1."""
+        coordinate = self.model.augmentation.coordinates[i]
+        upper = extent * (coordinate.high / coordinate.extent)
+        lower = extent * (coordinate.low / coordinate.extent)
+        return torch.where(side > 0, upper, lower)
+
+    def _mean_error(self, t: Tensor) -> Tensor:
+        """The mean error over all samples, each moved by its own coordinates.   returns () or (outputs,)"""
+        transform = self.model.augmentation.transform
+        errors = []
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
-            g = Element(self.model.augmentation.transform, t[rows])
-            prediction = self.model.average_over(tree.map(lambda leaf: leaf[rows], self.x), g)  # noqa: B023
-            parts.append(self._score.errors(prediction, self.y[rows]))
-        return distributed.mean(torch.cat(parts))
+            x = tree.map(lambda leaf: leaf[rows], self.x)  # noqa: B023
+            prediction = self.model.average_over(x, Element(transform, t[rows]))
+            errors.append(self._score.errors(prediction, self.y[rows]))
+        return distributed.mean(torch.cat(errors))
 
-    def _bounds(self) -> Tensor:
-        values = [
-            part.probability if isinstance(part, Bernoulli) else part.bound for part in self._parts
-        ]
-        return (
-            torch.cat(values).detach().double().cpu()
-            if values
-            else torch.zeros(0, dtype=torch.float64)
-        )
+    def _trained_extent(self) -> Tensor:
+        """The extents of the augmentation, which the network is trained on.   returns (k,), float64"""
+        return self.model.augmentation.distribution.extent.detach().double().cpu()
 
-    def _set(self, bounds: Tensor) -> None:
-        for part, values in zip(
-            self._parts, bounds.split([part.size for part in self._parts]), strict=True
-        ):
-            if isinstance(part, Bernoulli):
-                part.probability = values
-            else:
-                part.bound = values
-            distributed.copy_from_first(*part.parameters())
+    def _train_on(self, extent: Tensor) -> None:
+        distribution = self.model.augmentation.distribution
+        distribution.extent = extent
+        distributed.copy_from_first(*distribution.parameters())
 
     def state_dict(self) -> dict[str, Any]:
-        """What a resume needs; the bounds that are trained on are the model's."""
+        """The state that a resumed training needs; the extents that are trained on are part of the model."""
         return {
-            "taken": self._taken,
-            "asked": self._asked,
-            "kept": self._kept,
+            "steps_taken": self._steps_taken,
+            "extent": self._extent,
+            "log_extents": self._log_extents,
             "moves": self._moves,
-            "mastered": self._mastered,
+            "task_score": self._task_score,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        rounds = [state["asked"], *state["kept"], *state["moves"]]
-        if (type(state["taken"]), type(state["mastered"])) != (int, float) or any(
-            (row.dtype, row.shape) != (torch.float64, self._limits.shape) for row in rounds
-        ):
-            raise ValueError("the rounds of probing are not as they should be")
-        self._taken, self._asked, self._mastered = state["taken"], state["asked"], state["mastered"]
-        self._kept, self._moves = list(state["kept"]), list(state["moves"])
+        """Restores `state_dict()`; a state of other types or shapes raises ValueError."""
+        kinds = (type(state["steps_taken"]), type(state["task_score"]))
+        rows = [state["extent"], *state["log_extents"], *state["moves"]]
+        wanted = (torch.float64, self._limits.shape)
+        if kinds != (int, float) or any((row.dtype, row.shape) != wanted for row in rows):
+            raise ValueError("the state of the probe has other types or shapes")
+        self._steps_taken = state["steps_taken"]
+        self._extent = state["extent"]
+        self._log_extents = list(state["log_extents"])
+        self._moves = list(state["moves"])
+        self._task_score = state["task_score"]
 
 
-def short_of_mastery(mastered: float) -> float:
-    """1 for a network that knows half of what there is to know or less, 0 for one that has mastered it."""
-    return min(1.0, max(0.0, (MASTERED - mastered) / (MASTERED - HALF)))
+def unsolved_fraction(task_score: float, settings: ProbeSettings) -> float:
+    """1 for a task score up to `unsolved_score`, 0 from `solved_score` on, linear in between."""
+    span = settings.solved_score - settings.unsolved_score
+    return min(1.0, max(0.0, (settings.solved_score - task_score) / span))
 
 
-def share_of_turns(mastered: float | None) -> float:
-    """In how many draws one of the coordinates that end somewhere should move, for a model that is trained on them anew.
+def refit_fraction(task_score: float | None, settings: ProbeSettings | None = None) -> float:
+    """The fraction for `Augmentation.with_rates` when a new model is trained on the learned ranges.
 
-    In half of them where a network knows half of its task or less, or nobody asked, and in an eighth where it has mastered it:
-    the less is left to learn, the more it weighs what a move costs.
+    1/2 for an unsolved task or an unknown score, 1/8 for a solved one, linear in between: the less there is left to learn,
+    the more the difficulty of moved inputs weighs.
     """
-    return 0.5 if mastered is None else 0.125 * (1 + 3 * short_of_mastery(mastered))
+    if task_score is None:
+        return 0.5
+    return 0.125 * (1 + 3 * unsolved_fraction(task_score, settings or ProbeSettings()))
 
 
 def sharing(costs: Tensor) -> float:
-    """Among how many coordinates the tolerance is divided, so that the rims of all together cost no more than it.
+    """Among how many coordinates the tolerance is divided: about the largest m such that m of them cost 1/m or more.
 
-    They are m if m of them cost a share 1/m of it or more. What costs nothing takes no part.
+    With the costs in decreasing order, max over m of m min(m cost_m, 1), and at least 1. Then all together cost no more than
+    the tolerance. Coordinates without a cost take no part.
 
     Args:
         costs: (k,) in units of the whole tolerance.
@@ -327,10 +313,24 @@ def sharing(costs: Tensor) -> float:
     return max(1.0, float((m * (m * costs).clamp_max(1)).max()))
 
 
-def _movable(distribution: LearnedDistribution) -> Iterator[Uniform | Bernoulli]:
+def distribution_obstacle(distribution: LearnedDistribution) -> str | None:
+    """Why a distribution cannot be probed, as a sentence without its full stop; None if it can."""
     for part in parts_of(distribution):
-        if not isinstance(part, Uniform | Bernoulli):
-            raise InputError(
-                f"Probing moves the bounds of Uniform and Bernoulli, but got a {type(part).__name__}."
+        low, high = part.support
+        finite = bool(low.isfinite().all() and high.isfinite().all())
+        settable = getattr(type(part).extent, "fset", None) is not None
+        if not (finite and settable and list(part.parameters())):
+            return (
+                "Probing needs distributions with a finite range and a settable extent, "
+                f"but got a {type(part).__name__}: draw from a Uniform, an Interval or a Bernoulli"
             )
-        yield part
+    return None
+
+
+def _widest(coordinate: LearnedCoordinate) -> float:
+    """The extent at which the range comes to its limit; without a limit, a thousand times the extent."""
+    if coordinate.discrete:
+        return coordinate.limit
+    if math.isinf(coordinate.limit):
+        return 1e3 * coordinate.extent
+    return coordinate.limit * (coordinate.extent / coordinate.max_abs)

@@ -3,10 +3,12 @@
 import dataclasses
 import difflib
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from augerino.errors import InputError
+from augerino.learning.probe_settings import ProbeSettings
 
 FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
 
@@ -39,6 +41,8 @@ class Recipe:
     """probe: the rise of the held-back loss that ends an extent, as a share of what the network knows"""
     holdout_fraction: float = 0.15
     """probe: share of the training items, 1000 at most, that the weights do not see before the bounds are settled"""
+    probe: ProbeSettings = dataclasses.field(default=ProbeSettings())
+    """probe: all other constants"""
     reg_weight: float = 0.05
     """gradient: lambda, how much wide bounds are worth"""
     epochs: int | None = None
@@ -71,6 +75,12 @@ class Recipe:
     """bf16 trains faster where the hardware has it; auto finds out, and lays images out as suits the processor"""
 
     def __post_init__(self) -> None:
+        if isinstance(self.probe, Mapping):  # as files have it, or {"shell": 1.5} for short
+            object.__setattr__(self, "probe", _probe_settings(self.probe))
+        if not isinstance(self.probe, ProbeSettings):
+            raise InputError(
+                f"probe must be an ag.ProbeSettings or a dict of its fields, but got {self.probe!r}."
+            )
         for name in ("transforms", "coordinates"):
             value = getattr(self, name)
             if isinstance(value, str):  # one name, or several with commas, as on the command line
@@ -160,3 +170,17 @@ class Recipe:
                 hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}."
                 raise InputError(f"A recipe has no '{name}': {hint}")
         return dataclasses.replace(self, **changes)
+
+    def to_flat(self) -> dict[str, Any]:
+        """All fields with their names, those of `probe` as "probe.shell" and so on."""
+        flat = dataclasses.asdict(self)
+        probe = flat.pop("probe")
+        return {**flat, **{f"probe.{name}": value for name, value in probe.items()}}
+
+
+def _probe_settings(given: Mapping[str, Any]) -> ProbeSettings:
+    known = [field.name for field in dataclasses.fields(ProbeSettings)]
+    for name in given:
+        if name not in known:
+            raise InputError(f"probe has no '{name}': there are: {', '.join(known)}.")
+    return ProbeSettings(**given)

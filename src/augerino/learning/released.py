@@ -24,10 +24,10 @@ class ReleasedPenalty:
         self.names = names
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        spread = augmentation.distribution.spread
-        # The spread of a flip is twice its probability, so its unit cancels.
+        extent = augmentation.distribution.extent
+        # The extent of a flip is twice its probability, so its unit cancels.
         units = [1.0 if name.startswith("flip") else unit(name) for name in self.names]
-        width = 2 * spread / torch.tensor(units).to(spread)
+        width = 2 * extent / torch.tensor(units).to(extent)
         return -width.norm() * (width.max() < 10)
 
 

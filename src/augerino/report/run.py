@@ -154,7 +154,7 @@ def read_run(path: str | Path, label: str | None = None) -> Run:
     epochs = records(_optional(folder / "history.json", "history"))
     losses = numbers([epoch.get("loss") for epoch in epochs]) or []
     spreads = {
-        text(c["name"]): numbers([entries(e.get("spread")).get(text(c["name"])) for e in epochs])
+        text(c["name"]): numbers([entries(e.get("extent")).get(text(c["name"])) for e in epochs])
         for c in coordinates
     }
     return Run(

@@ -166,7 +166,7 @@ def _encode(module: Any) -> Any:
     if own or isinstance(
         module, distributions.Haar
     ):  # which has a precision to draw in, and no parameter that would tell
-        data["dtype"] = str(next(iter(own.values()), module.spread).dtype).removeprefix("torch.")
+        data["dtype"] = str(next(iter(own.values()), module.extent).dtype).removeprefix("torch.")
     if own:
         data["parameters"] = {
             name: value.detach().cpu().double().tolist() for name, value in own.items()

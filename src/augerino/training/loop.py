@@ -278,13 +278,11 @@ def _pair(batch: Any, device: torch.device) -> tuple[Any, Any]:
 
 def _highest(augmentation: Augmentation) -> dict[str, float]:
     """How far each coordinate may reach: far beyond where it means anything, and beyond where it starts; inf without a limit."""
-    limits = zip(augmentation.names, augmentation.limits.tolist(), strict=True)
-    start = augmentation.bounds()
-    return {name: EXPLODED * max(limit, start.get(name, 0.0)) for name, limit in limits}
+    return {c.name: EXPLODED * max(c.limit, c.extent) for c in augmentation.coordinates}
 
 
 def _check_bounds(augmentation: Augmentation, highest: dict[str, float], epoch: int) -> None:
-    for name, bound in augmentation.bounds().items():
+    for name, bound in augmentation.extent.items():
         if bound > highest.get(name, math.inf):
             raise NonFiniteLoss(
                 f"Training stopped at epoch {epoch}: the bound of '{name}' exploded to {bound:.4g}, where it means nothing any "

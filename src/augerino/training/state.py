@@ -18,13 +18,13 @@ from augerino.training import validation
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one pass over the data came to: means over its items, and where it left the spreads."""
+    """What one pass over the data came to: means over its items, and where it left the extents."""
 
     epoch: int  # counted from 1
     loss: float
     penalty: float
     total: float
-    spread: dict[str, float]
+    extent: dict[str, float]
     lr: float
     seconds: float
 
@@ -36,9 +36,9 @@ class History:
     epochs: list[Epoch] = field(default_factory=list)
 
     def curve(self, name: str) -> list[float]:
-        """One number per epoch: 'loss', 'penalty', 'total', 'lr', 'seconds', or a coordinate's spread by its name."""
+        """One number per epoch: 'loss', 'penalty', 'total', 'lr', 'seconds', or a coordinate's extent by its name."""
         return [
-            record.spread[name] if name in record.spread else getattr(record, name)
+            record.extent[name] if name in record.extent else getattr(record, name)
             for record in self.epochs
         ]
 
@@ -119,7 +119,7 @@ class TrainingState:
         loss, penalty = self.loss / self.items, self.penalty / self.items
         rate = float(self.optimizer.param_groups[0]["lr"])
         record = Epoch(
-            epoch, loss, penalty, loss + penalty, augmentation.bounds(), rate, round(seconds, 3)
+            epoch, loss, penalty, loss + penalty, augmentation.extent, rate, round(seconds, 3)
         )
         self.records.append(record)
         self.step, self.items, self.loss, self.penalty, self.seconds = 0, 0, 0.0, 0.0, 0.0
@@ -224,7 +224,7 @@ def non_finite(
     what: str, epoch: int, step: int, augmentation: Augmentation, path: Path | None
 ) -> str:
     """What to say when a number stops being one."""
-    bounds = ", ".join(f"{name} {value:.4g}" for name, value in augmentation.bounds().items())
+    bounds = ", ".join(f"{name} {value:.4g}" for name, value in augmentation.extent.items())
     kept = f" The last good checkpoint is {path}." if path is not None and path.exists() else ""
     return (
         f"Training stopped at epoch {epoch}, step {step}: {what} (bounds: {bounds}).{kept} "

@@ -9,9 +9,9 @@ from augerino.training.state import Epoch
 
 
 def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
-    """A function for `on_epoch` that writes every record for TensorBoard: loss, penalty, total, learning rate and spreads.
+    """A function for `on_epoch` that writes every record for TensorBoard: loss, penalty, total, learning rate and extents.
 
-    A spread's curve is named after its coordinate, in the coordinate's own unit: `spread/rotate` in radians. A resumed
+    The curve of an extent is named after its coordinate, in the coordinate's own unit: `extent/rotate` in radians. A resumed
     training, which tells its earlier epochs again, replaces their points.
 
     Args:
@@ -36,8 +36,8 @@ def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
                 "total": record.total,
                 "learning rate": record.lr,
             }
-            spreads = {f"spread/{name}": value for name, value in record.spread.items()}
-            for name, value in {**values, **spreads}.items():
+            extents = {f"extent/{name}": value for name, value in record.extent.items()}
+            for name, value in {**values, **extents}.items():
                 writer.add_scalar(name, value, record.epoch)
             writer.flush()
         except OSError as error:

@@ -45,7 +45,7 @@ def check(
     if type(saved["sums"]["step"]) is not int or saved["sums"]["step"] < 0:
         raise ValueError("sums['step'] is not as it should be")
     for i, record in enumerate(saved["records"]):
-        like = {**dict.fromkeys(_RECORD, 0.0), "spread": dict.fromkeys(record["spread"], 0.0)}
+        like = {**dict.fromkeys(_RECORD, 0.0), "extent": dict.fromkeys(record["extent"], 0.0)}
         check_like(record, like, f"records[{i}]")
     rng.check_state(saved["rng"], loader)
     if saved["order"] is not None:

@@ -1,6 +1,6 @@
 """Families of maps: what can be done to an input."""
 
-from augerino.coordinate import Unit
+from augerino.coordinate import Coordinate, Unit
 from augerino.transforms.actions import Action, Boxes, Keypoints, LabelMap, VectorField, Vectors
 from augerino.transforms.affine2d import Affine2d
 from augerino.transforms.affine3d import Affine3d
@@ -19,6 +19,7 @@ __all__ = [
     "Brightness",
     "Compose",
     "Contrast",
+    "Coordinate",
     "Flip",
     "Gain",
     "Keypoints",

@@ -7,27 +7,22 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.coordinate import HALF_IMAGE, LOG_FACTOR, RADIAN
+from augerino.coordinate import HALF_IMAGE, LOG_FACTOR, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import LieTransform, Size, choose
 from augerino.transforms.functional import Padding
 
-_LIMITS = {
-    "translate_x": 1.0,
-    "translate_y": 1.0,
-    "rotate": math.pi,
-    "scale": 1.0,
-    "squeeze": 1.0,
-    "shear": 1.0,
-}
-_UNITS = {
-    "translate_x": HALF_IMAGE,
-    "translate_y": HALF_IMAGE,
-    "rotate": RADIAN,
-    "scale": LOG_FACTOR,
-    "squeeze": LOG_FACTOR,
-    "shear": LOG_FACTOR,
+COORDINATES = {
+    c.name: c
+    for c in (
+        Coordinate("translate_x", limit=1.0, unit=HALF_IMAGE),
+        Coordinate("translate_y", limit=1.0, unit=HALF_IMAGE),
+        Coordinate("rotate", limit=math.pi, unit=RADIAN),
+        Coordinate("scale", limit=1.0, unit=LOG_FACTOR),
+        Coordinate("squeeze", limit=1.0, unit=LOG_FACTOR),
+        Coordinate("shear", limit=1.0, unit=LOG_FACTOR),
+    )
 }
 
 
@@ -59,12 +54,11 @@ class Affine2d(LieTransform):
             )
         chosen = choose(names, lie.AFFINE2D, "Affine2d")
         super().__init__(
-            chosen, torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32)
+            [COORDINATES[name] for name in chosen],
+            torch.tensor([lie.AFFINE2D[name] for name in chosen], dtype=torch.float32),
         )
         self.padding: Padding = padding
         self.mixes_with_padding = padding == "zeros"
-        self.limits = tuple(_LIMITS[name] for name in chosen)
-        self.units = tuple(_UNITS[name] for name in chosen)
 
     def exp(self, algebra: Tensor) -> Tensor:
         return lie.exp_affine2d(algebra)

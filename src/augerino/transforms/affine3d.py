@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.coordinate import LOG_FACTOR, PLAIN, RADIAN
+from augerino.coordinate import LOG_FACTOR, PLAIN, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms.base import LieTransform, choose
 
@@ -50,10 +50,9 @@ class Affine3d(LieTransform):
     def __init__(self, *names: str) -> None:
         chosen = choose(names, lie.AFFINE3D, "Affine3d") if names else PAPER
         super().__init__(
-            chosen, torch.tensor([lie.AFFINE3D[name] for name in chosen], dtype=torch.float32)
+            [_coordinate(name) for name in chosen],
+            torch.tensor([lie.AFFINE3D[name] for name in chosen], dtype=torch.float32),
         )
-        self.limits = tuple(_KINDS[name.split("_")[0]][0] for name in chosen)
-        self.units = tuple(_KINDS[name.split("_")[0]][1] for name in chosen)
 
     def exp(self, algebra: Tensor) -> Tensor:
         return lie.exp_affine3d(algebra)
@@ -73,3 +72,8 @@ class Affine3d(LieTransform):
 
     def settings(self) -> dict[str, Any]:
         return {"names": list(self.names)}
+
+
+def _coordinate(name: str) -> Coordinate:
+    limit, unit = _KINDS[name.partition("_")[0]]
+    return Coordinate(name, limit, unit)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from augerino import lie
-from augerino.coordinate import PLAIN, Unit
+from augerino.coordinate import Coordinate
 from augerino.errors import InputError
 
 Size = tuple[int, int]  # height, width
@@ -20,20 +20,21 @@ class Transform(nn.Module):
     It holds no learnable parameter and no randomness: *which* member is drawn is a distribution's business. A family whose
     gradient is not the slope of its values, because part of what it does is held fixed in it, says `smooth = False`.
 
-    Must write: `names`, one per coordinate, and `forward(x, t)` for x (B, ...) and t (B, k).
-    May write:  `inverse(y, t)`, needed for equivariance; `limits`, |t| past which the family wraps or degenerates;
-    `units`, how each coordinate reads to a person; `coverage(y, t)`, what survives there and back, and `mixes_with_padding`;
-    `point_map(t, size)`, how it moves the points of an image, for the actions on keypoints, boxes and the like, and `canvas`;
-    `settings()`, the constructor's arguments, so that a `Policy` can hold it.
+    Must write: `coordinates`, a tuple of `Coordinate`, and `forward(x, t)` for x (B, ...) and t (B, k).
+    May write:  `inverse(y, t)`, needed for equivariance; `coverage(y, t)`, what survives there and back, and
+    `mixes_with_padding`; `point_map(t, size)`, how it moves the points of an image, for the actions on keypoints, boxes
+    and the like, and `canvas`; `settings()`, the constructor's arguments, so that a `Policy` can hold it.
     """
 
-    names: tuple[str, ...]
-    limits: tuple[float, ...] | None = None
-    units: tuple[Unit, ...] | None = None
+    coordinates: tuple[Coordinate, ...] = ()
     mixes_with_padding: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
     in_pixels: bool = False  # whether lengths are pixels, so that a coarser map would move too far
-    discrete: bool = False  # whether coordinates are 0 or 1
     smooth: bool = True  # whether the gradient along t is what finite differences say
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the coordinates, in order."""
+        return tuple([coordinate.name for coordinate in self.coordinates])
 
     def forward(self, x: Any, t: Tensor) -> Any:
         """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
@@ -79,13 +80,9 @@ class Transform(nn.Module):
         """The constructor's arguments, as JSON can hold them."""
         return {}
 
-    def unit(self, name: str) -> Unit:
-        """How one coordinate reads to a person."""
-        return (self.units or (PLAIN,) * len(self.names))[self.names.index(name)]
-
     def check(self, x: Tensor, t: Tensor) -> None:
         """Refuses inputs that are not floating-point, and coordinates that are not one row an input."""
-        name, k = type(self).__name__, len(self.names)
+        name, k = type(self).__name__, len(self.coordinates)
         if not x.is_floating_point():
             raise InputError(
                 f"{name} needs floating-point inputs, but got {x.dtype}: convert with x.float() / 255."
@@ -128,28 +125,28 @@ def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str
 class LieTransform(Transform):
     r"""A Lie group acting on data: \(g_t = \exp(\sum_i t_i G_i)\).
 
-    Must write: `names` and `generators` (through the constructor) and `forward`, which moves x by `matrix(t)`.
+    Must write: `coordinates` and `generators` (through the constructor) and `forward`, which moves x by `matrix(t)`.
     May write:  `exp`, where the group has a closed form. The inverse comes for free: it is the element at -t.
 
     Args:
-        names: one name per generator.
+        coordinates: one per generator.
         generators: (k, m, m).
     """
 
     generators: Tensor
 
-    def __init__(self, names: Sequence[str], generators: Tensor) -> None:
+    def __init__(self, coordinates: Sequence[Coordinate], generators: Tensor) -> None:
         super().__init__()
         if (
             generators.dim() != 3
-            or generators.shape[0] != len(names)
+            or generators.shape[0] != len(coordinates)
             or generators.shape[1] != generators.shape[2]
         ):
             raise InputError(
-                f"{type(self).__name__} needs one square generator per name, ({len(names)}, m, m), "
+                f"{type(self).__name__} needs one square generator per coordinate, ({len(coordinates)}, m, m), "
                 f"but got {tuple(generators.shape)}."
             )
-        self.names = tuple(names)
+        self.coordinates = tuple(coordinates)
         self.register_buffer("generators", generators, persistent=False)
 
     def exp(self, algebra: Tensor) -> Tensor:
@@ -186,8 +183,8 @@ class On(Transform):
     ) -> None:
         super().__init__()
         self.key, self.transform, self.where = key, transform, where
-        self.names, self.limits, self.units = transform.names, transform.limits, transform.units
-        self.discrete, self.smooth = transform.discrete, transform.smooth
+        self.coordinates = transform.coordinates
+        self.smooth = transform.smooth
 
     def _replace(self, x: Any, value: Any) -> Any:
         if isinstance(x, Mapping):
@@ -245,8 +242,7 @@ class Identity(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__()
         self.transform = transform
-        self.names, self.limits, self.units = transform.names, transform.limits, transform.units
-        self.discrete = transform.discrete
+        self.coordinates = transform.coordinates
 
     def forward(self, x: Any, t: Tensor) -> Any:
         return x
@@ -267,24 +263,18 @@ class Compose(Transform):
     def __init__(self, transforms: Sequence[Transform]) -> None:
         super().__init__()
         self.parts = nn.ModuleList(transforms)
-        self.names = tuple(name for part in transforms for name in part.names)
+        self.coordinates = tuple(c for part in transforms for c in part.coordinates)
         doubled = {name for name in self.names if self.names.count(name) > 1}
         if doubled:
             raise InputError(
                 f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once."
             )
-        self.units = tuple(
-            u for part in transforms for u in part.units or (PLAIN,) * len(part.names)
-        )
         self.mixes_with_padding = any(part.mixes_with_padding for part in transforms)
         self.smooth = all(part.smooth for part in transforms)
         self.in_pixels = any(part.in_pixels for part in transforms)
-        self.limits = tuple(
-            v for part in transforms for v in part.limits or (float("inf"),) * len(part.names)
-        )
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
-        pieces = t.split([len(part.names) for part in self.parts], dim=-1)  # type: ignore[arg-type]
+        pieces = t.split([len(part.coordinates) for part in self.parts], dim=-1)  # type: ignore[arg-type]
         return list(zip(self.parts, pieces, strict=True))  # type: ignore[arg-type]
 
     def forward(self, x: Any, t: Tensor) -> Any:

@@ -6,10 +6,11 @@ Both clip at black and white, so neither has an inverse. Normalise inside the ne
 import torch
 from torch import Tensor
 
-from augerino.coordinate import INTENSITY, SLOPE
+from augerino.coordinate import INTENSITY, SLOPE, Coordinate
 from augerino.transforms.base import Size, Transform, per_item, same_points
 
 _POLE = 259 / 255  # the paper's contrast formula divides by (259 - t), here by (259/255 - t)
+_STEEPEST = 0.95  # |t| at which contrast is held: the formula diverges at t = _POLE
 
 
 class Brightness(Transform):
@@ -20,9 +21,7 @@ class Brightness(Transform):
         0.75
     """
 
-    names = ("brightness",)
-    limits = (1.0,)
-    units = (INTENSITY,)
+    coordinates = (Coordinate("brightness", limit=1.0, unit=INTENSITY),)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
@@ -44,14 +43,12 @@ class Contrast(Transform):
         tensor([[[[0.2500, 0.7500]]]])
     """
 
-    names = ("contrast",)
-    limits = (0.95,)
-    units = (SLOPE,)
+    coordinates = (Coordinate("contrast", limit=_STEEPEST, unit=SLOPE),)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
         with torch.autocast(x.device.type, enabled=False):
-            t = per_item(t, x).clamp(-self.limits[0], self.limits[0])
+            t = per_item(t, x).clamp(-_STEEPEST, _STEEPEST)
             middle = 128 / 255
             return (_POLE * (t + 1) / (_POLE - t) * (x - middle) + middle).clamp(0, 1).to(x.dtype)
 

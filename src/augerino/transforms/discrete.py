@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.coordinate import COPIES
+from augerino.coordinate import COPIES, Coordinate
 from augerino.transforms.base import Size, Transform, choose
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
@@ -26,14 +26,13 @@ class Flip(Transform):
         tensor([[[[2., 1.]]]])
     """
 
-    discrete = True
-
     def __init__(self, *names: str) -> None:
         super().__init__()
         full = [f"flip_{name}" if f"flip_{name}" in _AXES else name for name in names]
-        self.names = choose(full, _AXES, "Flip")
-        self.limits = (1.0,) * len(self.names)
-        self.units = (COPIES,) * len(self.names)
+        self.coordinates = tuple(
+            Coordinate(name, limit=1.0, unit=COPIES, discrete=True)
+            for name in choose(full, _AXES, "Flip")
+        )
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)

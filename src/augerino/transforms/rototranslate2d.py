@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.coordinate import PIXEL, RADIAN
+from augerino.coordinate import PIXEL, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import Size, Transform
@@ -42,8 +42,6 @@ class RotoTranslate2d(Transform):
         (torch.Size([1, 3, 12, 12]), torch.Size([1, 3, 8, 8]))
     """
 
-    names = ("rotate", "translate_x", "translate_y")
-    units = (RADIAN, PIXEL, PIXEL)
     mixes_with_padding = True
     in_pixels = True
 
@@ -57,8 +55,14 @@ class RotoTranslate2d(Transform):
             raise InputError(
                 f"RotoTranslate2d's limit is a number of pixels above 0, or None, but got {limit}."
             )
-        self.padding, self.limit = padding, limit
-        self.limits = (math.pi, *[math.inf if limit is None else limit] * 2)
+        self.padding = padding
+        self.limit = limit
+        pixels = math.inf if limit is None else limit
+        self.coordinates = (
+            Coordinate("rotate", limit=math.pi, unit=RADIAN),
+            Coordinate("translate_x", limit=pixels, unit=PIXEL),
+            Coordinate("translate_y", limit=pixels, unit=PIXEL),
+        )
 
     def matrix(self, t: Tensor, size: Size) -> Tensor:
         """The group elements in the isotropic frame of an image of (height, width).   t: (B, 3)   returns (B, 3, 3)"""

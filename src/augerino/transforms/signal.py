@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.coordinate import HALF_SIGNAL, LOG_FACTOR, NOISE
+from augerino.coordinate import HALF_SIGNAL, LOG_FACTOR, NOISE, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
 from augerino.transforms.base import Transform, per_item
@@ -66,9 +66,7 @@ class TimeShift(_InTime):
         tensor([[[0., 1., 2., 3.]]])
     """
 
-    names = ("time_shift",)
-    limits = (1.0,)
-    units = (HALF_SIGNAL,)
+    coordinates = (Coordinate("time_shift", limit=1.0, unit=HALF_SIGNAL),)
 
     def offset(self, t: Tensor, samples: int) -> Tensor:
         return (-t * samples / 2).expand(-1, samples)
@@ -90,9 +88,7 @@ class TimeScale(_InTime):
         tensor([[[0.7500, 1.0000, 1.0000, 0.7500]]])
     """
 
-    names = ("time_scale",)
-    limits = (1.0,)
-    units = (LOG_FACTOR,)
+    coordinates = (Coordinate("time_scale", limit=1.0, unit=LOG_FACTOR),)
 
     def offset(self, t: Tensor, samples: int) -> Tensor:
         from_middle = torch.arange(samples, dtype=t.dtype, device=t.device) - (samples - 1) / 2
@@ -110,9 +106,7 @@ class Gain(Transform):
         tensor([[[ 2., -6.]]])
     """
 
-    names = ("gain",)
-    limits = (math.log(10),)
-    units = (LOG_FACTOR,)
+    coordinates = (Coordinate("gain", limit=math.log(10), unit=LOG_FACTOR),)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         self.check(x, t)
@@ -142,9 +136,7 @@ class NoiseLevel(Transform):
         0.1
     """
 
-    names = ("noise",)
-    limits = (1.0,)
-    units = (NOISE,)
+    coordinates = (Coordinate("noise", limit=1.0, unit=NOISE),)
     smooth = False
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:

@@ -113,7 +113,7 @@ def test_probing_holds_items_of_shards_back(tmp_path, streamed):
     learned = ag.learn(
         None, source.train, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
-    assert learned.asked == 16
+    assert learned.n_probe_items == 16
 
 
 def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):

@@ -11,7 +11,7 @@ def test_shapes_and_balance():
     data = signals(400, seed=3)
     assert data.x.shape == (400, 1, 128) and data.x.isfinite().all()
     assert torch.bincount(data.y).tolist() == [100] * 4 and data.class_names == CLASS_NAMES
-    assert data.true == {"time_shift": pytest.approx(0.4), "gain": ag.Gain.limits[0]}
+    assert data.true == {"time_shift": pytest.approx(0.4), "gain": ag.Gain.coordinates[0].limit}
 
 
 @pytest.mark.parametrize(("place", "extent"), [(0.45, 0.05), (0.5, 0.25), (0.3, 0.29)])

@@ -74,11 +74,11 @@ class TestRows:
     def test_they_start_where_the_settings_say(self):
         settings = CamVid(rotate_start=0.4, translate_start=3.0)
         none, fixed, *learned = (make_augmentation(settings, row) for row in rows(settings))
-        assert none.bounds() == {} and fixed.bounds()["rotate"] == pytest.approx(math.pi)
-        assert max(value for name, value in fixed.bounds().items() if name != "rotate") < 1e-3
+        assert none.extent == {} and fixed.extent["rotate"] == pytest.approx(math.pi)
+        assert max(value for name, value in fixed.extent.items() if name != "rotate") < 1e-3
         for augmentation in learned:
             assert isinstance(augmentation.distribution, ag.Gaussian)
-            assert augmentation.bounds() == pytest.approx(
+            assert augmentation.extent == pytest.approx(
                 {"rotate": 0.4, "translate_x": 3.0, "translate_y": 3.0}
             )
 
@@ -103,8 +103,8 @@ def test_every_row_trains_and_the_learned_ones_move():
         assert len(history.epochs) == 2 and not model.training
         assert confusion_of(model, x, y, len(CLASSES)).sum() == y.numel()
         if row.kind == "learned":
-            assert model.augmentation.bounds() != pytest.approx(
-                make_augmentation(settings, row).bounds(), abs=1e-4
+            assert model.augmentation.extent != pytest.approx(
+                make_augmentation(settings, row).extent, abs=1e-4
             )
 
 

@@ -356,11 +356,11 @@ def test_a_refit_retrains_on_the_learned_augmentation_in_turns():
     model, history = train_row(settings, row, 0, x, y, outputs=2)
     learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, outputs=2)
     assert (
-        model.augmentation.bounds()
-        == learned.augmentation.bounds()
-        == pytest.approx(history.epochs[-1].spread)
+        model.augmentation.extent
+        == learned.augmentation.extent
+        == pytest.approx(history.epochs[-1].extent)
     )
-    assert set(model.augmentation.distribution.rates.tolist()) == {
+    assert set(model.augmentation.distribution.rate.tolist()) == {
         21 / 256
     }  # nothing was known: half of the draws, a sixth each
     assert not torch.equal(model.net.head.weight, learned.net.head.weight)
@@ -393,7 +393,7 @@ class TestReleasedRecipe:
     def test_its_start_in_our_units(self):
         bounds = make_augmentation(
             Row(name="x", kind="released", reg_weight=0.05, rotate_start=0.6567)
-        ).bounds()
+        ).extent
         assert tuple(bounds) == COORDINATES
         assert bounds["rotate"] == pytest.approx(0.6567) and bounds["scale"] == pytest.approx(
             0.00336, rel=0.01
@@ -416,14 +416,14 @@ class TestRows:
                 for p in make_augmentation(Row(name="x", kind=kind)).parameters()
                 if p.requires_grad
             ]
-        assert make_augmentation(Row(name="x", kind="fixed")).bounds()["rotate"] == pytest.approx(
+        assert make_augmentation(Row(name="x", kind="fixed")).extent["rotate"] == pytest.approx(
             math.pi
         )
 
     def test_learned_rows_start_where_they_say(self):
         bounds = make_augmentation(
             Row(name="x", kind="learned", start=0.3, rotate_start=2.0), ("rotate", "scale")
-        ).bounds()
+        ).extent
         assert bounds == pytest.approx({"rotate": 2.0, "scale": 0.3})
 
 
@@ -443,7 +443,7 @@ def test_a_profile_is_the_loss_and_its_exact_slope():
     for name, values in (("loss_slope", found.loss), ("total_slope", found.total)):
         assert getattr(found, name)[1] == pytest.approx((values[2] - values[0]) / 2e-5, rel=1e-3)
     assert (
-        augmentation.bounds() == pytest.approx({"rotate": 0.3, "scale": 0.1})
+        augmentation.extent == pytest.approx({"rotate": 0.3, "scale": 0.1})
         and model.training
         and model.test_copies == 4
     )

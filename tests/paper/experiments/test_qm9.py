@@ -58,7 +58,7 @@ def test_only_augerino_learns_and_starts_evenly():
             for p in qm9.make_augmentation(QUICK, Row(name="x", kind=kind)).parameters()
             if p.requires_grad
         ]
-    bounds = qm9.make_augmentation(QUICK, Row(name="x", kind="learned", start=0.4)).bounds()
+    bounds = qm9.make_augmentation(QUICK, Row(name="x", kind="learned", start=0.4)).extent
     assert tuple(bounds) == ag.Affine3d().names and list(bounds.values()) == pytest.approx(
         [0.4] * 9
     )

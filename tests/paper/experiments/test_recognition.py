@@ -23,7 +23,6 @@ from augerino.paper.experiments.recognition import (
     skip_reason,
     train_row,
 )
-from augerino.paper.experiments.recognition_figures import set_bounds
 from augerino.paper.experiments.settings import Row
 from augerino.runtime.trials import trial_name
 from tests.conftest import need
@@ -76,14 +75,12 @@ class TestRows:
             augmentation = cifar10.make_augmentation(row)
             assert (augmentation is not None) == (row.kind == "learned")
             if row.method == "probe":
-                assert augmentation.bounds() == pytest.approx(
-                    dict.fromkeys(augmentation.names, 0.3)
-                )
+                assert augmentation.extent == pytest.approx(dict.fromkeys(augmentation.names, 0.3))
             elif augmentation is not None:  # softplus(0) / 2, a tenth of it for translations
-                assert augmentation.bounds()["shear"] == pytest.approx(0.3466, abs=1e-4)
-                assert augmentation.bounds()["translate_x"] == pytest.approx(0.0347, abs=1e-4)
+                assert augmentation.extent["shear"] == pytest.approx(0.3466, abs=1e-4)
+                assert augmentation.extent["translate_x"] == pytest.approx(0.0347, abs=1e-4)
         starts = {
-            row.method: stl10.make_augmentation(row).bounds()
+            row.method: stl10.make_augmentation(row).extent
             for row in stl10.rows(stl10.Stl10())
             if row.kind == "learned"
         }
@@ -101,10 +98,10 @@ class TestRows:
                 settings, one, 0, x, y, net=net, augmentation=cifar10.make_augmentation(one)
             )
         assert (
-            found[True].bounds == found[False].bounds
+            found[True].extent == found[False].extent
             and found[True].history.epochs[0].loss == found[False].history.epochs[0].loss
         )
-        assert found[True].augmentation.distribution.rates.tolist() == [21 / 256] * 6 + [1.0]
+        assert found[True].augmentation.distribution.rate.tolist() == [21 / 256] * 6 + [1.0]
         one, other = (next(learned.model.net.parameters()) for learned in found.values())
         assert not torch.equal(one, other)
 
@@ -199,8 +196,8 @@ def test_bounds_read_well():
 def test_bounds_of_a_trial_come_back():
     augmentation = cifar10.make_augmentation(Row(name="x", kind="learned", method="probe"))
     wanted = {name: 0.05 * (i + 1) for i, name in enumerate(augmentation.names)}
-    set_bounds(augmentation, wanted)
-    assert augmentation.bounds() == pytest.approx(wanted, abs=1e-5)
+    augmentation.extent = wanted
+    assert augmentation.extent == pytest.approx(wanted, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -221,7 +218,9 @@ def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wi
         net, (data.x, data.y), augmentation=augmentation, epochs=16, batch_size=32, seed=seed
     )
     assert (
-        learned.asked and learned.bounds["brightness"] < 0.05 and learned.bounds["contrast"] > 0.2
+        learned.n_probe_items
+        and learned.extent["brightness"] < 0.05
+        and learned.extent["contrast"] > 0.2
     )
 
 

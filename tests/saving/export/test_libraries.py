@@ -266,7 +266,7 @@ class TestAlbumentations:
 
 
 class Gamma(ag.Transform):
-    names = ("gamma",)
+    coordinates = (ag.Coordinate("gamma"),)
 
     def forward(self, x, t):
         return x ** t.exp()[:, :, None, None]

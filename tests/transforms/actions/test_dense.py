@@ -55,9 +55,7 @@ def test_the_gradient_of_a_picture_turns_with_the_picture(transform):
 
 @MOVED
 def test_fields_keep_the_laws_of_transforms(transform, coordinates):
-    if not any(
-        getattr(part, "discrete", False) for part in getattr(transform, "parts", [transform])
-    ):
+    if not any(coordinate.discrete for coordinate in transform.coordinates):
         check_transform(
             ag.VectorField(transform),
             smooth_images(3, 2, *SIZE),

@@ -83,5 +83,9 @@ def signals(
     time = (torch.arange(samples) * 2 + 1) / samples - 1
     x = gain * pulses((y // 2)[:, None], time - centers[:, None])
     return Signals(
-        x[:, None], y, centers, CLASS_NAMES, {"time_shift": place - extent, "gain": Gain.limits[0]}
+        x[:, None],
+        y,
+        centers,
+        CLASS_NAMES,
+        {"time_shift": place - extent, "gain": Gain.coordinates[0].limit},
     )

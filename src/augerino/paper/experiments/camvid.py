@@ -104,7 +104,7 @@ def load(settings: CamVid, seed: int, data: str | None) -> RotatedScenes:
 def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row; measures scores by copies, equivariance, and losses at other scales."""
     scenes = load(settings, seed, data)
-    start = make_augmentation(settings, row).bounds()
+    start = make_augmentation(settings, row).extent
     model, history = train_row(
         settings,
         row,
@@ -116,7 +116,7 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
     learned = row.kind == "learned"
     return {
         "scores": _score_by_copies(model, row, scenes, seed),
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "distribution": model.augmentation.distribution.settings() if learned else None,
         "curves": curves(history, start),

@@ -33,7 +33,7 @@ from augerino.runtime.trials import Experiment, Line, Trial, of_row
 
 START = 0.3  # the default of ag.learn
 RELEASED_START = math.log(2) / 2  # the released script starts full widths at softplus(0)
-LIMITS = dict(zip(COORDINATES, ag.Affine2d().limits or (), strict=True))
+LIMITS = {coordinate.name: coordinate.limit for coordinate in ag.Affine2d().coordinates}
 #: Test accuracy (Benton et al. 2020, Table 1).
 PAPER = {
     "none": "90.60 %",

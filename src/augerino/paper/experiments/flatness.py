@@ -150,7 +150,7 @@ def make_surfaces(
         )
 
     found = {"still": train_surface(bare, copies=1)}
-    if learned.bounds:
+    if learned.extent:
         found["drawn"] = train_surface(model, copies=1)
         found["averaged"] = train_surface(model, copies=settings.copies)
     found["test"] = LossSurface(

@@ -117,7 +117,7 @@ def trial(settings: Mario, row: Row, seed: int, data: str | None) -> Trial:
         return {"absent": True}
     train = make_train(settings, upright, seed)
     test = make_test(settings, upright, seed)
-    start = make_augmentation(row, settings.coordinates).bounds()
+    start = make_augmentation(row, settings.coordinates).extent
     model, history = train_row(
         settings,
         row,
@@ -139,7 +139,7 @@ def trial(settings: Mario, row: Row, seed: int, data: str | None) -> Trial:
     )
     return {
         "accuracy": score.accuracy,
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(output[0], 4) for output in curve.outputs],

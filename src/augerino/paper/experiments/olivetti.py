@@ -92,7 +92,7 @@ def load(settings: Olivetti, seed: int, data: str | None) -> Faces:
 def trial(settings: Olivetti, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row and measures its error in degrees and its predictions along an orbit."""
     faces = load(settings, seed, data)
-    start = make_augmentation(row).bounds()
+    start = make_augmentation(row).extent
     model, history = train_row(
         settings,
         row,
@@ -120,7 +120,7 @@ def trial(settings: Olivetti, row: Row, seed: int, data: str | None) -> Trial:
     return {
         "error_degrees": math.degrees(error.mean().item()),
         "mse": error.square().mean().item(),
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(math.degrees(output[0]), 2) for output in curve.outputs],

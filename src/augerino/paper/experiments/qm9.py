@@ -93,7 +93,7 @@ class CappedL2:
         translates = [name.startswith("translate") for name in augmentation.names]
         is_translation = torch.tensor(translates, device=limits.device)
         caps = torch.where(is_translation, self.translate_cap, limits)
-        return -torch.minimum(augmentation.distribution.spread, caps).square().sum()
+        return -torch.minimum(augmentation.distribution.extent, caps).square().sum()
 
 
 def rows(settings: Qm9) -> list[Row]:
@@ -171,7 +171,7 @@ def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
     molecules = load(settings, seed, data, target=row.variant)
     torch.manual_seed(seed)
     augmentation = make_augmentation(settings, row)
-    start = augmentation.bounds() if row.kind == "learned" else {}
+    start = augmentation.extent if row.kind == "learned" else {}
     model = ag.InvariantModel(make_net(settings, row), augmentation)
     history = _train(settings, row, model, molecules.train)
     found: Trial = {
@@ -179,7 +179,7 @@ def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
         "validation": errors(
             model, row, molecules.validation, molecules.scale, seed=seed, copies=(4,)
         ),
-        "bounds": augmentation.bounds(),
+        "bounds": augmentation.extent,
         "curves": curves(history, start),
     }
     if row.kind == "learned":

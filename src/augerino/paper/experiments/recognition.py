@@ -106,7 +106,7 @@ def train_row(
     if not row.refit:
         return learned
     retrained = ag.learn(
-        untrained, (x, y), augmentation=learned.in_turns(), recipe=recipe.but(method="auto")
+        untrained, (x, y), augmentation=learned.for_refit(), recipe=recipe.but(method="auto")
     )
     return replace(learned, model=retrained.model)
 
@@ -134,10 +134,10 @@ def measure(learned: Learned, row: Row, images: ImageSplit, seed: int) -> Trial:
     start = learned.start if row.kind == "learned" else {}
     return {
         "accuracy": accuracy,
-        "bounds": learned.bounds,
+        "bounds": learned.extent,
         "start": start,
         "curves": curves(learned.history, start),
-        "n_probe_items": learned.asked,
+        "n_probe_items": learned.n_probe_items,
         "unfinished": list(learned.unfinished),
     }
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 import augerino as ag
 from augerino import plots
-from augerino.distributions import parts_of
 from augerino.paper.experiments.panels import (
     GRID_COLOR,
     legend_below,
@@ -166,21 +165,10 @@ def draw_gallery(
 
     x: (B, C, H, W) bytes
     """
-    set_bounds(augmentation, bounds)
+    augmentation.extent = {name: max(bound, 1e-6) for name, bound in bounds.items()}
     strips = plots.sample_gallery(augmentation, x.float() / 255, 3)
     fig, axes = plots.figure(strips.shape[1], len(x), 1.15 * len(x), 1.15 * strips.shape[1] + 0.5)
     for ax, image in zip(axes, strips.transpose(0, 1).flatten(0, 1), strict=True):
         plots.draw_image(ax, image)
     title_left(fig, f"{title}: originals, and three samples each")
     fig.savefig(path)
-
-
-def set_bounds(augmentation: ag.Augmentation, bounds: Mapping[str, float]) -> None:
-    """Sets an augmentation of boxes and flips to the bounds of a trial."""
-    names = iter(augmentation.names)
-    for part in parts_of(augmentation.distribution):
-        values = [bounds[next(names)] for _ in range(part.size)]
-        if isinstance(part, ag.Bernoulli):
-            part.probability = [min(max(value / 2, 1e-6), 0.5) for value in values]
-        elif isinstance(part, ag.Uniform):
-            part.bound = [max(value, 1e-6) for value in values]

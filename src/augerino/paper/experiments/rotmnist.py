@@ -107,12 +107,12 @@ def load(settings: RotMnist, seed: int, data: str | None) -> mnist.Digits:
 def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     """Trains one row and measures its accuracy at 1, 4 and 16 copies."""
     digits = load(settings, seed, data)
-    start = make_augmentation(row).bounds()
+    start = make_augmentation(row).extent
     slopes: dict[str, list[float]] = {"trained on": [], "not seen": []}
 
     def record_slopes(model: ag.InvariantModel, objective: ag.Objective) -> None:
         """Slope of the loss in the rotation's bound, on training and on test images."""
-        bound = torch.tensor([model.augmentation.bounds()["rotate"]])
+        bound = torch.tensor([model.augmentation.extent["rotate"]])
         for name, x, y in (
             ("trained on", digits.x_train, digits.y_train),
             ("not seen", digits.x_test, digits.y_test),
@@ -148,7 +148,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     )
     return {
         "accuracy": _accuracy_by_copies(model, row, digits, seed),
-        "bounds": model.augmentation.bounds(),
+        "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),
         "orbit": [round(output[6], 4) for output in curve.outputs],

@@ -172,9 +172,8 @@ def table(settings: Stl10, trials: list[Trial]) -> list[Line]:
 
 def draw(settings: Stl10, trials: list[Trial], folder: Path, data: str | None) -> None:
     """The paper's Figure 9, the learned ranges, and accuracy by row and against λ."""
-    limits: dict[str, float] = {}
-    for transform in (ag.Contrast(), ag.Brightness()):
-        limits.update(zip(transform.names, transform.limits or (), strict=True))
+    coordinates = (*ag.Contrast().coordinates, *ag.Brightness().coordinates)
+    limits = {coordinate.name: coordinate.limit for coordinate in coordinates}
     real = [row for row in rows(settings) if row.variant != SYNTHETIC]
     baseline = real[0]
     probed = real[-1]

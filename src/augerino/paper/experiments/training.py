@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import LRScheduler
 import augerino as ag
 from augerino.data.arrays import CheckedBatches
 from augerino.learning.methods import choose_method
-from augerino.learning.probe import share_of_turns
+from augerino.learning.probe import refit_fraction
 from augerino.learning.released import (
     NEAR_ZERO,
     TRANSLATION_SCALE,
@@ -166,7 +166,7 @@ def train_row(
             on_epoch(model, objective)
 
     if row.refit:
-        mastered = None if method is None else method.mastered()
+        fraction = refit_fraction(None if method is None else method.task_score())
         model, _ = train_row(
             settings,
             replace(row, kind="fixed", method="gradient", reg_weight=0.0, refit=False),
@@ -176,7 +176,7 @@ def train_row(
             outputs=outputs,
             loss=loss,
             average=average,
-            augmentation=model.augmentation.in_turns(share_of_turns(mastered)),
+            augmentation=model.augmentation.with_rates(fraction),
         )
     return model.eval(), history
 

@@ -51,7 +51,7 @@ def trial(settings: Why, row: Row, seed: int, data: str | None) -> Trial:
         outputs=4,
         coordinates=("rotate",),
     )
-    bounds = model.augmentation.bounds()
+    bounds = model.augmentation.extent
     found = ag.paper.diagnostics.profile(
         model,
         objective=ag.Objective(F.nll_loss, model.augmentation, reg_weight=settings.reg_weight),

@@ -10,7 +10,7 @@ from augerino.transforms.base import Transform
 
 
 class Action(Transform):
-    """Another way for the elements of a transform to act; coordinates, limits and units are the transform's.
+    """Another way for the elements of a transform to act; the coordinates are the transform's.
 
     Must write: `forward` and `inverse`.
 
@@ -21,8 +21,7 @@ class Action(Transform):
     def __init__(self, transform: Transform) -> None:
         super().__init__()
         self.transform = transform
-        self.names, self.limits, self.units = transform.names, transform.limits, transform.units
-        self.discrete = transform.discrete
+        self.coordinates = transform.coordinates
 
     def settings(self) -> dict[str, Any]:
         return {"transform": self.transform}
