@@ -403,7 +403,7 @@ def _method(n_probe_items: int | None) -> str:
 
 def _settings(recipe: dict[str, Any]) -> dict[str, str]:
     """The settings as text; groups are flattened to names such as probe.shell."""
-    settings = {}
+    settings: dict[str, str] = {}
     for name, value in recipe.items():
         if isinstance(value, dict):
             settings |= {f"{name}.{key}": _setting(inner) for key, inner in value.items()}
