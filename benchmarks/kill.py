@@ -67,7 +67,7 @@ COMMANDS = {
         "small",
         "--width",
         "4",
-        "--train",
+        "--n-train",
         "200",
     ],
 }

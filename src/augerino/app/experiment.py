@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import shlex
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -129,12 +128,14 @@ def _is_like(value: Any, default: Any) -> bool:
 
 
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
-    """Finds out before a folder is made whether the data can be had. A wrong name is no reason to download gigabytes."""
+    """Reads the data of seed 0 before a run folder is created, so that errors come early.
+
+    A folder that does not exist is an error: a typing mistake must not start a large download.
+    """
     if data is not None and not Path(data).exists():
         raise InputError(f"There is no folder {data}. Pass the folder of the data with --data DIR.")
-    module = import_module(catalogue.entry_of(experiment.name).module)
-    if hasattr(module, "load"):
-        module.load(settings, 0, data)
+    if experiment.load is not None:
+        experiment.load(settings, 0, data)
 
 
 def _go(
