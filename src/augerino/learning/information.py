@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from augerino.diagnostics.items import chance, judge
+from augerino.diagnostics.items import chance, score_items
 
 RESOLUTION = 0.003  # of a value's variance: errors below an eighteenth of its standard deviation hardly count
 
@@ -43,7 +43,7 @@ class InformationScore:
         rows = (
             (prediction - y).square().flatten(1)
             if self._values
-            else judge(prediction, y).loss.clamp_max(self.most)
+            else score_items(prediction, y).loss.clamp_max(self.most)
         )
         return rows.double().cpu()
 

@@ -13,7 +13,7 @@ from augerino.learning.probe import Probe, distribution_obstacle
 from augerino.learning.recipe import Recipe
 from augerino.models import InvariantModel
 from augerino.runtime import distributed
-from augerino.training.loop import cosine_schedule, param_groups
+from augerino.training.optimizer import cosine_schedule, param_groups
 from augerino.training.state import Tuner
 
 # A bound that used this much of the way that its learning rate allows was still on its way.
