@@ -1,7 +1,8 @@
 r"""Generators of Lie groups and their exponential maps, as plain tensor functions.
 
-A group is a stack of generators \(G_i\), an element of its algebra is \(A = \sum_i t_i G_i\), and the
-element of the group is \(\exp A\). bfloat16 and float16 are computed in float32, float64 in float64.
+A group is a stack of generators \(G_i\), an element of its algebra is \(A = \sum_i t_i G_i\), and
+the element of the group is \(\exp A\). bfloat16 and float16 are computed in float32, float64 in
+float64.
 """
 
 from augerino.lie.bases import AFFINE2D as AFFINE2D

@@ -10,7 +10,8 @@ def closed_form(algebra: Tensor) -> Tensor:
     r"""Exponential of 2-D affine algebra elements.   algebra: (..., 3, 3)   returns (..., 3, 3)
 
     Split the linear part into trace and traceless part, \(M = sI + N\). By Cayley-Hamilton,
-    \(N^2 = qI\) with \(q = -\det N\), so every power series in M has the form \(\alpha I + \beta N\):
+    \(N^2 = qI\) with \(q = -\det N\), so every power series in M has the form \(\alpha I + \beta
+    N\):
 
     \[
     e^M = e^s \left( \cosh\sqrt q\, I + \frac{\sinh\sqrt q}{\sqrt q} N \right), \qquad

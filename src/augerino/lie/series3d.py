@@ -14,7 +14,7 @@ def exp_affine3d(algebra: Tensor) -> Tensor:
     Scaling and squaring, \(e^A = (e^{A / 2^k})^{2^k}\), with k chosen for each element, because
     every squaring doubles the rounding error. The linear part is split into trace, symmetric
     traceless part and antisymmetric part, \(M = sI + S + W\). To prevent overflow, s is clamped to
-    ±20 and the norm of S to 20; W is a pure rotation and is not limited.
+    ±20 and the norm of S to 20. W is a pure rotation; its norm is clamped to 2^12.
     """
     algebra = at_least_float32(algebra)
     linear = algebra[..., :3, :3]

@@ -1,7 +1,7 @@
 r"""The exponential of 2-D affine maps and its gradient, from one table of series coefficients.
 
-Split the linear part as in `closed2d`, \(M = sI + N\) with \(N^2 = qI\), and let \(X = (M | v)\) be the
-two upper rows of the algebra element. Then
+Split the linear part as in `closed2d`, \(M = sI + N\) with \(N^2 = qI\), and let \(X = (M | v)\)
+be the two upper rows of the algebra element. Then
 
 \[
 \exp \begin{pmatrix} X \\ 0 \end{pmatrix} =
@@ -9,10 +9,10 @@ two upper rows of the algebra element. Then
 \varphi(M) = \sum_n \frac{M^n}{(n+1)!} = \alpha(s, q) I + \beta(s, q) N
 \]
 
-where \(\alpha\) and \(\beta\) are entire functions of s and q. The whole map is one node of the autograd
-graph instead of hundreds. It runs in float64, so that cancellation stays below float32 resolution,
-and in numpy, whose calls cost less than torch's for a hundred small matrices. Arrays have the matrix
-dimensions first and the batch last.
+where \(\alpha\) and \(\beta\) are entire functions of s and q. The whole map is one node of the
+autograd graph instead of hundreds. It runs in float64, so that cancellation stays below float32
+resolution, and in numpy, whose calls cost less than torch's for a hundred small matrices. Arrays
+have the matrix dimensions first and the batch last.
 """
 
 import bisect
@@ -32,8 +32,8 @@ from augerino.lie.eager import eager
 
 Array = npt.NDArray[np.float64]
 
-# Most terms of the series in s and in q. They suffice for scale factors up to about e^2, rotations up
-# to a full turn and stretches up to e^6; beyond that, the closed form is used.
+# Most terms of the series in s and in q. They suffice for scale factors up to about e^2, rotations
+# up to a full turn and stretches up to e^6; beyond that, the closed form is used.
 TERMS_S = 26
 TERMS_Q = 24
 
@@ -174,7 +174,7 @@ def _powers(x: Array, terms: int) -> Array:
 
 @functools.cache
 def _radii(dtype: torch.dtype) -> tuple[list[float], list[float]]:
-    """Largest |s| and |q| for which 1, 2, ... terms suffice, derivatives included, in a precision."""
+    """Largest |s| and |q| for which 1, 2, ... terms suffice, also for derivatives, in a dtype."""
     least = torch.finfo(dtype).eps * 1e-3
     radii_s = [(least * math.factorial(n - 1)) ** (1 / n) for n in range(1, TERMS_S + 1)]
     radii_q = [(least * math.factorial(2 * n - 1)) ** (1 / n) for n in range(1, TERMS_Q + 1)]
@@ -198,9 +198,7 @@ def _table(terms_s: int, terms_q: int) -> Array:
 
 def _coefficients(terms_s: int, terms_q: int, odd: int) -> list[list[float]]:
     """Coefficients of s^i q^j, (terms_q + 1, terms_s + 1): of alpha, or of beta if odd is 1."""
-    return [
-        [_coefficient(i, 2 * j + odd) for i in range(terms_s + 1)] for j in range(terms_q + 1)
-    ]
+    return [[_coefficient(i, 2 * j + odd) for i in range(terms_s + 1)] for j in range(terms_q + 1)]
 
 
 def _coefficient(i: int, k: int) -> float:
