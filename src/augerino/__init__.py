@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from augerino.saving.pretrained import save_pretrained as save_pretrained
     from augerino.training.loop import fit as fit
     from augerino.training.loop import iter_epochs as iter_epochs
-    from augerino.training.loop import param_groups as param_groups
+    from augerino.training.optimizer import param_groups as param_groups
     from augerino.training.state import Epoch as Epoch
     from augerino.training.state import History as History
     from augerino.training.tensorboard import tensorboard as tensorboard
@@ -132,7 +132,8 @@ _HOMES = {
     ),
     "saving.policy": ("Policy",),
     "saving.pretrained": ("from_pretrained", "save_pretrained"),
-    "training.loop": ("fit", "iter_epochs", "param_groups"),
+    "training.loop": ("fit", "iter_epochs"),
+    "training.optimizer": ("param_groups",),
     "training.state": ("Epoch", "History"),
     "training.tensorboard": ("tensorboard",),
     "transforms": (

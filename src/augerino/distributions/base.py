@@ -132,7 +132,7 @@ class LearnedDistribution(nn.Module, ABC):
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), differentiable with respect to the parameters."""
-        return self.icdf(noise(torch.rand, n, self.extent, generator))
+        return self.icdf(noise(torch.rand, n, like=self.extent, generator=generator))
 
     def icdf(self, u: Tensor) -> Tensor:
         r"""Inverse CDF: maps uniform samples in \([0, 1]^k\) to coordinates.

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from augerino.diagnostics.items import chance, judge
+from augerino.diagnostics.items import chance, score_items
 
 # In units of the variance of a target: errors below 1/18 of the standard deviation hardly count.
 RESOLUTION = 0.003
@@ -53,7 +53,7 @@ class InformationScore:
         if self._is_regression:
             errors = (prediction - y).square().flatten(1)
         else:
-            errors = judge(prediction, y).loss.clamp_max(self.most)
+            errors = score_items(prediction, y).loss.clamp_max(self.most)
         return errors.double().cpu()
 
     def residual(self, mean: Tensor) -> float:
