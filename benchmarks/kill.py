@@ -34,7 +34,7 @@ from augerino.runtime import files
 from augerino.training import checkpoint
 
 _LEARN = "learn sprites --epochs 8 --coordinates rotate,scale --width 4 --method"
-_EXPERIMENT = "run mario --seeds 1 --epochs 2 --net small --width 4 --train 200"
+_EXPERIMENT = "run mario --seeds 1 --epochs 2 --net small --width 4 --n-train 200"
 COMMANDS = {
     "probe": f"{_LEARN} probe".split(),
     "gradient": f"{_LEARN} gradient".split(),

@@ -65,16 +65,14 @@ class TestEquivariance:
         assert max(sizes) == 2 and sum(sizes) == 30
 
     def test_what_no_copy_saw_keeps_the_bare_prediction(self):
-        class Far(ag.LearnedDistribution):
+        class Far(ag.Uniform):
             """Always half the image to the right."""
-
-            spread = torch.tensor([1.0])
 
             def rsample(self, n, generator=None):
                 return torch.ones(n, 1)
 
         model = ag.EquivariantModel(
-            nn.Identity(), ag.Augmentation(ag.Affine2d("translate_x"), Far()), test_copies=2
+            nn.Identity(), ag.Augmentation(ag.Affine2d("translate_x"), Far([1.0])), test_copies=2
         ).eval()
         x = torch.rand(1, 1, 8, 8)
         assert torch.allclose(model(x), x, atol=1e-6)

@@ -39,7 +39,7 @@ def open_given(settings: dict[str, Any], seed: int) -> Given:
             target=settings["target"],
             ignore=IGNORE if settings["ignore"] is None else settings["ignore"],
             seed=seed,
-            test_share=settings["test_share"],
+            test_share=settings["test_fraction"],
             skip_bad=settings["skip_bad"],
             standardize=True,
             on_progress=progress,

@@ -16,7 +16,7 @@ from torch.utils.data import Subset
 
 from augerino import tree
 from augerino.app import console as screen
-from augerino.app.figures import draw_all
+from augerino.app.figures import write_ranges
 from augerino.app.given import Given
 from augerino.app.run_folder import RunFolder
 from augerino.coordinate import Coordinate
@@ -99,7 +99,7 @@ def write_outcome(outcome: Outcome) -> None:
     true = {name: value for name, value in given.true.items() if name in learned.extent}
     verdicts = learned.verdicts(true, evidence)
     learned.model.cpu()
-    _draw(outcome, orbits, examples, true)
+    write_ranges(folder.figures / "ranges.png", learned.augmentation, learned.start, true)
     shutil.rmtree(
         folder.model, ignore_errors=True
     )  # half of one, where an earlier try was interrupted
@@ -392,29 +392,6 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _seconds(learned: Learned) -> float:
     return sum(record.seconds for record in learned.history.epochs)
-
-
-def _draw(
-    outcome: Outcome, orbits: list[dict[str, Any]], examples: Any, true: dict[str, float]
-) -> None:
-    given, learned = outcome.given, outcome.learned
-    shown = {
-        f"{curve['title']}, {curve['coordinate']}": Orbit(
-            curve["coordinate"], curve["values"], curve["outputs"]
-        )
-        for curve in orbits
-        if given.task == "classification" and 1 < len(given.class_names) <= MOST_CLASSES
-    }
-    draw_all(
-        outcome.folder.figures,
-        augmentation=learned.augmentation,
-        history=learned.history,
-        start=learned.start,
-        true=true,
-        examples=examples if given.kind in ("images", "masks") else None,
-        class_names=given.class_names,
-        orbits=dict(list(shown.items())[:ORBITS]),
-    )
 
 
 def _say(outcome: Outcome, verdicts: list[Verdict], scores: list[Score], report: str) -> None:

@@ -1,9 +1,9 @@
-"""One writer for a run folder: a lock file that says who holds it, and that a dead process does not hold for ever.
+"""A lock that allows one process at a time to write into a run folder.
 
-Two things decide together. The operating system's record lock (`fcntl.lockf`) is held by one process for as long as it lives:
-unlike `flock` it is not handed on to forked data workers, which outlive a killed parent by seconds, and NFS knows it. But an
-NFS mount may keep such locks to its own machine, and some file systems have none. So the file also names its owner, and an
-owner on another machine, whom nobody here can ask, is believed.
+`filelock` holds the lock for as long as the process lives; forked and spawned workers do not
+inherit it. Some network file systems keep locks local to each machine. The owner is therefore also
+written to `lock.json`, and a folder whose owner runs on another machine stays locked until the user
+confirms with `--take-over` that this process has ended.
 """
 
 import contextlib
@@ -18,16 +18,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from augerino.errors import InputError
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
-NAME = "lock.json"
-_LONGEST = 4096  # bytes of a lock that are read
-_held: set[Path] = set()  # by this process, to which the system would grant its own lock again
+from augerino.errors import InputError
+from augerino.runtime import files
+
+LOCK_NAME = ".lock"
+OWNER_NAME = "lock.json"
+NAMES = (LOCK_NAME, OWNER_NAME)
+_TIMEOUT = 0.2  # seconds; long enough to retry when the previous owner removes the file just now
+_MAX_OWNER_BYTES = 4096
+_UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems without locks
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who writes into a folder: a process, its machine, since when, and in which life of that machine (empty if unknown)."""
+    """The process that writes into a folder; `boot` identifies the boot of its machine, if known."""
 
     pid: int
     host: str
@@ -35,14 +41,27 @@ class Owner:
     boot: str
 
     @classmethod
-    def myself(cls) -> "Owner":
-        now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-        return cls(os.getpid(), socket.gethostname(), now, _boot())
+    def current(cls) -> "Owner":
+        """This process."""
+        now = datetime.datetime.now().astimezone()
+        return cls(
+            pid=os.getpid(),
+            host=socket.gethostname(),
+            since=now.isoformat(timespec="seconds"),
+            boot=_boot_id(),
+        )
 
     @property
-    def is_here(self) -> bool:
-        """Whether it is, or was, on this machine; containers on one machine have several names and one boot."""
-        return self.host == socket.gethostname() or (bool(self.boot) and self.boot == _boot())
+    def is_local(self) -> bool:
+        """Whether it ran on this machine; containers share the boot, but not the host name."""
+        if self.host == socket.gethostname():
+            return True
+        return bool(self.boot) and self.boot == _boot_id()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is this process."""
+        return self.is_local and self.pid == os.getpid()
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host} (since {self.since})"
@@ -52,167 +71,125 @@ class Owner:
 def hold(
     folder: Path, *, take_over: bool = False, say: Callable[[str], None] | None = None
 ) -> Iterator[None]:
-    """Keeps every other process from writing into a folder; refuses, in one sentence, where one does.
+    """Holds the lock of a run folder, or raises `InputError` if another process holds it.
 
     Args:
         folder: a run folder.
-        take_over: also where the lock is of another machine, whose processes cannot be seen from here.
-        say: is told, in one sentence, that a lock was taken over and from whom.
+        take_over: whether to ignore an owner on another machine, which cannot be checked from here.
+        say: called with a message when the lock of a process that has ended is taken over.
     """
-    path = folder.resolve() / NAME
-    if path in _held:
-        raise InputError(
-            f"{folder} is being written by this very process: wait for the other run to end."
-        )
-    file, new, certain = _open(path, folder)
-    try:
-        before = _read(file)
-        if before is not None:
-            _judge(before, folder, certain=certain, take_over=take_over)
-            if say is not None:
-                say(
-                    f"Taking {folder} over from {before}, which {'has ended' if before.is_here else 'is said to have ended'}."
-                )
-        elif not certain and not new:
+    for name in NAMES:
+        if (folder / name).is_symlink():
             raise InputError(
-                f"{folder} has a lock that names nobody: make sure that no process writes there and delete {path}."
+                f"Cannot write into the run folder {folder}: {name} is a symbolic link. Remove it."
             )
-        _write(file, path)
+    lock = _acquire(folder, take_over=take_over)
+    try:
+        previous = _read_owner(folder)
+        if previous is not None:
+            _check_ended(previous, folder, take_over=take_over)
+            if say is not None:
+                say(f"Taking over {folder} from {previous}, which has ended.")
+        files.write_json(folder / OWNER_NAME, asdict(Owner.current()))
     except BaseException:
-        os.close(file)
+        _release(lock)
         raise
-    _held.add(path)
     try:
         yield
     finally:
-        _held.discard(path)
-        with contextlib.suppress(OSError):  # while we have it: later it might be the next one's
-            path.unlink()
-        os.close(file)
-        if os.name == "nt":  # which removes nothing that is open
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            (folder / OWNER_NAME).unlink()
+        _release(lock)
 
 
-def _open(path: Path, folder: Path) -> tuple[int, bool, bool]:
-    """The lock file, locked; whether we made it; and whether the system can tell that nobody else on this machine has it."""
-    while True:
-        file, new = _open_or_make(path, folder)
-        try:
-            certain = _lock(file)
-        except BlockingIOError as error:
-            owner = _read(file)
-            os.close(file)
-            raise _busy(folder, owner) from error
-        if not certain or _is_still(path, file):
-            return file, new, certain
-        os.close(file)  # its owner removed it after we had opened it: take the next one
-
-
-def _open_or_make(path: Path, folder: Path) -> tuple[int, bool]:
-    flags = (
-        os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    )  # a link would lead out of the folder
+def _acquire(folder: Path, *, take_over: bool) -> BaseFileLock:
+    lock = FileLock(folder / LOCK_NAME, timeout=_TIMEOUT, fallback_to_soft=False)
     try:
         try:
-            return os.open(path, flags | os.O_EXCL, 0o666), True
-        except FileExistsError:
-            return os.open(path, flags, 0o666), False
+            lock.acquire()
+            return lock
+        except OSError as error:
+            if error.errno not in _UNSUPPORTED:
+                raise
+        return _acquire_marker(folder, take_over=take_over)
+    except Timeout as error:
+        raise _locked(folder, _read_owner(folder)) from error
     except OSError as error:
         raise InputError(
             f"Cannot write into the run folder {folder}: {error.strerror or error}."
         ) from error
 
 
-def _lock(file: int) -> bool:
-    """Takes the system's lock. True if that worked, BlockingIOError if somebody has it, False where there are none to take."""
-    try:
-        import fcntl
-    except ImportError:  # not on every platform
-        return False
-    try:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):  # which of the two depends on the system
-            raise BlockingIOError from error
-        return False  # a file system without locks
-    return True
+def _acquire_marker(folder: Path, *, take_over: bool) -> SoftFileLock:
+    """Acquires a marker file, for file systems without locks.
+
+    `filelock` replaces the marker of a local process that has ended.
+    """
+    path = folder / LOCK_NAME
+    owner = _read_owner(folder)
+    is_placeholder = path.exists() and path.stat().st_size == 0  # left by the attempt to lock it
+    is_abandoned = take_over and owner is not None and not owner.is_local
+    if is_placeholder or is_abandoned:
+        path.unlink(missing_ok=True)
+    lock = SoftFileLock(path, timeout=_TIMEOUT)
+    lock.acquire()
+    return lock
 
 
-def _is_still(path: Path, file: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(file))
-    except FileNotFoundError:
-        return False
-
-
-def _judge(owner: Owner, folder: Path, *, certain: bool, take_over: bool) -> None:
-    """Refuses where the owner may be alive."""
-    if owner.is_here:
-        if not certain and _may_be_alive(owner):
-            raise _busy(folder, owner)
-    elif not take_over:
-        raise InputError(
-            f"{folder} is locked by {owner}, which cannot be asked from here: make sure that it has ended, then add --take-over."
-        )
-
-
-def _may_be_alive(owner: Owner) -> bool:
-    if owner.boot != _boot():  # the machine has been started anew since
-        return False
-    if os.name != "posix":  # os.kill would end it
-        return True
-    try:
-        os.kill(owner.pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # there, but not ours
-        return True
-    return True
-
-
-def _busy(folder: Path, owner: Owner | None) -> InputError:
-    who = "another process" if owner is None else str(owner)
-    return InputError(
-        f"{folder} is being written by {who}: wait until it has ended, stop it, or choose another folder."
-    )
-
-
-def _read(file: int) -> Owner | None:
-    """Who stands in the file; nobody where it is new, or was never written to its end."""
-    try:
-        found: Any = json.loads(
-            os.pread(file, _LONGEST, 0) if hasattr(os, "pread") else os.read(file, _LONGEST)
-        )
-        pid, *words = (found[name] for name in ("pid", "host", "since", "boot"))
-    except (ValueError, TypeError, KeyError, RecursionError, OSError):
-        return None
-    if (
-        type(pid) is not int
-        or not 0 < pid < 2**31
-        or not all(isinstance(word, str) for word in words)
-    ):
-        return None
-    return Owner(
-        pid, *("".join(c if c.isprintable() else "?" for c in word[:100]) for word in words)
-    )
-
-
-def _write(file: int, path: Path) -> None:
-    try:
-        os.ftruncate(file, 0)
-        os.lseek(file, 0, os.SEEK_SET)
-        os.write(file, json.dumps(asdict(Owner.myself())).encode())
-        os.fsync(file)
-    except OSError as error:
+def _release(lock: BaseFileLock) -> None:
+    path = Path(lock.lock_file)
+    is_marker = isinstance(lock, SoftFileLock)  # which its own release removes
+    # Unlinked before the release: afterwards the file may belong to the next process.
+    if not is_marker and os.name != "nt":
+        path.unlink(missing_ok=True)
+    lock.release()
+    if not is_marker and os.name == "nt":  # where an open file cannot be removed
         with contextlib.suppress(OSError):
             path.unlink()
-        raise InputError(
-            f"Cannot write into the run folder {path.parent}: {error.strerror or error}."
-        ) from error
 
 
-def _boot() -> str:
-    """Names the machine's present life; empty where the system does not tell."""
+def _check_ended(owner: Owner, folder: Path, *, take_over: bool) -> None:
+    """Raises if the owner may still run; a local one has ended, as it no longer holds the lock."""
+    if owner.is_local or take_over:
+        return
+    raise InputError(
+        f"{folder} is locked by {owner}, which cannot be checked from this machine. "
+        "If that process has ended, add --take-over."
+    )
+
+
+def _locked(folder: Path, owner: Owner | None) -> InputError:
+    if owner is not None and owner.is_current:
+        return InputError(f"{folder} is already being written by this process.")
+    name = "another process" if owner is None else str(owner)
+    return InputError(
+        f"{folder} is being written by {name}. "
+        "Wait until it ends, stop it, or choose another folder."
+    )
+
+
+def _read_owner(folder: Path) -> Owner | None:
+    """The owner that `lock.json` names, or None if it is missing or damaged."""
+    try:
+        with (folder / OWNER_NAME).open("rb") as file:
+            found: Any = json.loads(file.read(_MAX_OWNER_BYTES))
+        pid = found["pid"]
+        texts = [found[name] for name in ("host", "since", "boot")]
+    except (ValueError, TypeError, KeyError, RecursionError, OSError):
+        return None
+    if type(pid) is not int or not 0 < pid < 2**31:
+        return None
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    return Owner(pid, *(_printable(text[:100]) for text in texts))
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def _boot_id() -> str:
+    """Identifies the current boot of this machine; empty where the system does not provide it."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
