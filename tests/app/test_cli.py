@@ -326,7 +326,7 @@ class TestWrongInput:
             (["--test-copies", "1000000000"], "copies must be at most 100000"),
             (
                 ["--holdout-fraction", "0.999"],
-                "holdout_fraction is a share, above 0 and below 0.5, but got 0.999",
+                "holdout_fraction must be a fraction above 0 and below 0.5, but got 0.999",
             ),
             (
                 ["--seed", "4294967295", "--seeds", "2"],
