@@ -15,9 +15,9 @@ from augerino.runtime import bf16
 
 torch.set_num_threads(1)
 # Some virtual machines announce AMX without supporting it: restrict oneDNN, here and in child processes.
-if not bf16.survives():
-    os.environ[bf16.REMEDY[0]] = bf16.REMEDY[1]
-    bf16.survives.cache_clear()
+if not bf16.works():
+    os.environ[bf16.ISA_VARIABLE] = bf16.ISA_WITHOUT_AMX
+    bf16.works.cache_clear()
 
 if importlib.util.find_spec("torchvision"):
     try:

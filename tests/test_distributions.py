@@ -239,7 +239,7 @@ def test_weights_on_paper_units_follow_to_dtype_and_state_dict():
     ("make", "message"),
     [
         (lambda: ag.Uniform([0.1, -0.2]), "above 0"),
-        (lambda: ag.Uniform([0.0]), "leave the coordinate out"),
+        (lambda: ag.Uniform([0.0]), "leave it out of the transform"),
         (lambda: ag.Uniform([float("nan")]), "finite"),
         (lambda: ag.Uniform([[0.1]]), "a vector"),
         (lambda: ag.Uniform([0.1], rate=0.0), "above 0 and at most 1"),

@@ -366,7 +366,7 @@ class TestActions:
         model = ag.EquivariantModel(net, ag.Augmentation(rigid, ag.Uniform([0.5, 1.0, 1.0])))
         with pytest.raises(
             ag.InputError,
-            match=r"moves by pixels.*the size that it sees, \(8, 8\), but returned \(2, 2, 4, 4\)",
+            match=r"translates by pixels.*size of its input, \(8, 8\), but returned \(2, 2, 4, 4\)",
         ):
             model(torch.rand(2, 1, 8, 8))
         fractions = ag.EquivariantModel(

@@ -33,5 +33,13 @@ def test_repeat_stacks_copy_after_copy():
 def test_batch_size_is_common_or_refused():
     assert tree.batch_size((torch.ones(4, 2), {"y": torch.ones(4)})) == 4
     for bad in ((torch.ones(4), torch.ones(3)), "text", torch.tensor(1.0)):
-        with pytest.raises(ag.InputError, match="one common first dimension"):
+        with pytest.raises(ag.InputError, match="must share their first dimension"):
             tree.batch_size(bad)
+
+
+def test_to_and_take_act_on_every_tensor():
+    batch = {"x": torch.arange(4), "rest": (torch.arange(4) * 2, "name")}
+    chosen = tree.take(batch, torch.tensor([2, 0]))
+    assert chosen["x"].tolist() == [2, 0] and chosen["rest"][0].tolist() == [4, 0]
+    assert tree.take(batch, slice(1))["x"].tolist() == [0] and chosen["rest"][1] == "name"
+    assert all(leaf.device.type == "meta" for leaf in tree.leaves(tree.to(batch, "meta")))

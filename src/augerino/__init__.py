@@ -1,7 +1,8 @@
 """augerino: learn the symmetries of your data.
 
-An implementation of Benton, Finzi, Izmailov and Wilson (2020), "Learning Invariances in Neural Networks".
-Names are loaded when first used, so that the command can print its help without importing torch.
+An implementation of Benton, Finzi, Izmailov and Wilson (2020), "Learning Invariances in Neural
+Networks". Names are imported on first use, so that the command line can print its help without
+importing torch.
 """
 
 from importlib import import_module
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from augerino.saving.pretrained import save_pretrained as save_pretrained
     from augerino.training.loop import fit as fit
     from augerino.training.loop import iter_epochs as iter_epochs
-    from augerino.training.loop import param_groups as param_groups
+    from augerino.training.optimizer import param_groups as param_groups
     from augerino.training.state import Epoch as Epoch
     from augerino.training.state import History as History
     from augerino.training.tensorboard import tensorboard as tensorboard
@@ -131,7 +132,8 @@ _HOMES = {
     ),
     "saving.policy": ("Policy",),
     "saving.pretrained": ("from_pretrained", "save_pretrained"),
-    "training.loop": ("fit", "iter_epochs", "param_groups"),
+    "training.loop": ("fit", "iter_epochs"),
+    "training.optimizer": ("param_groups",),
     "training.state": ("Epoch", "History"),
     "training.tensorboard": ("tensorboard",),
     "transforms": (

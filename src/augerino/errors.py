@@ -1,13 +1,13 @@
-"""The errors that are the caller's to mend. The command line shows them as one sentence; anything else is a bug of ours."""
+"""Errors that the caller can fix. The command line shows them as one line, without a traceback."""
 
 
 class InputError(ValueError):
-    """Something given cannot be used: the message says what was expected, what came, and what to do."""
+    """Raised for unusable input. The message says what was expected, what came and what to do."""
 
 
 class ProcessLost(RuntimeError):
-    """Another process of the same training has ended, and this one cannot go on without it."""
+    """Raised when another process of a distributed training has ended."""
 
 
 class NonFiniteLoss(ArithmeticError):
-    """Training met a loss or a weight that is no number, or a bound beyond all meaning, and stopped before it spoilt anything."""
+    """Raised when the loss, a weight or a bound diverges; nothing has been saved."""

@@ -1,11 +1,12 @@
-"""Structured batches: tensors, and tuples, lists and dicts of them, all with the batch first.
+"""Structured batches: tensors, and tuples, lists and dicts of tensors, all with the batch first.
 
-Entries that are not tensors pass through untouched.
+Entries that are not tensors are passed through unchanged.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from augerino.errors import InputError
@@ -17,15 +18,26 @@ def map(function: Callable[[Tensor], Tensor], tree: Any) -> Any:
         return function(tree)
     if isinstance(tree, Mapping):
         return {key: map(function, value) for key, value in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(map(function, value) for value in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(map(function, value) for value in tree)
-    return tree
+    if not isinstance(tree, list | tuple):
+        return tree
+    values = [map(function, value) for value in tree]
+    if hasattr(tree, "_fields"):  # a named tuple takes its fields one by one
+        return type(tree)(*values)
+    return type(tree)(values)
+
+
+def to(tree: Any, device: torch.device | str, *, non_blocking: bool = False) -> Any:
+    """Moves every tensor of a tree to a device."""
+    return map(lambda leaf: leaf.to(device, non_blocking=non_blocking), tree)
+
+
+def take(tree: Any, index: Tensor | slice) -> Any:
+    """Selects items of a batch: `leaf[index]` for every tensor of a tree."""
+    return map(lambda leaf: leaf[index], tree)
 
 
 def leaves(tree: Any) -> Iterator[Tensor]:
-    """Every tensor of a tree, in order."""
+    """Yields every tensor of a tree, in order."""
     if isinstance(tree, Tensor):
         yield tree
     elif isinstance(tree, Mapping):
@@ -37,17 +49,27 @@ def leaves(tree: Any) -> Iterator[Tensor]:
 
 
 def batch_size(tree: Any) -> int:
-    """The length that all tensors of a tree share in their first dimension."""
-    found = list(leaves(tree))
-    # Compared one by one: a batch size that torch.export keeps open cannot be put into a set.
-    if not found or any(leaf.dim() == 0 or leaf.shape[0] != found[0].shape[0] for leaf in found):
-        shapes = ", ".join(str(tuple(leaf.shape)) for leaf in found) or "no tensor at all"
-        raise InputError(
-            f"A batch needs tensors of one common first dimension, but its shapes are: {shapes}."
-        )
-    return found[0].shape[0]
+    """The common size of the first dimension of all tensors of a tree."""
+    tensors = list(leaves(tree))
+    if not tensors or any(tensor.dim() == 0 for tensor in tensors):
+        raise _batch_error(tensors)
+    size = tensors[0].shape[0]
+    # Compared one by one: a symbolic batch size of torch.export cannot be put into a set.
+    if any(tensor.shape[0] != size for tensor in tensors):
+        raise _batch_error(tensors)
+    return size
+
+
+def _batch_error(tensors: list[Tensor]) -> InputError:
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
+    return InputError(
+        "The tensors of a batch must share their first dimension, "
+        f"but their shapes are: {shapes or 'no tensor at all'}."
+    )
 
 
 def repeat(tree: Any, n: int) -> Any:
-    """Stacks n copies along the batch, copy after copy.   (B, ...) -> (nB, ...)"""
-    return tree if n == 1 else map(lambda leaf: leaf.repeat(n, *[1] * (leaf.dim() - 1)), tree)
+    """Repeats a batch n times along its first dimension.   (B, ...) -> (nB, ...)"""
+    if n == 1:
+        return tree
+    return map(lambda leaf: leaf.repeat(n, *[1] * (leaf.dim() - 1)), tree)

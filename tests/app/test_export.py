@@ -53,7 +53,7 @@ def test_undecided_coordinates_are_named(capsys):
     )
     assert main(["export", "run", "--to", "kornia"]) == 0
     assert "Undecided in this run, exported as trained: rotate." in capsys.readouterr().out
-    assert "rotate ±45.0° (not decided" in Path("learned_kornia.py").read_text(encoding="utf-8")
+    assert "rotate ±45.0° (undecided" in Path("learned_kornia.py").read_text(encoding="utf-8")
 
 
 def test_options_of_onnx_are_rejected_for_other_formats(capsys):
@@ -99,7 +99,7 @@ def lens():
         (["empty", "--to", "onnx"], "empty contains no saved model, which ONNX needs"),
         (["run/policy.json", "--to", "onnx"], "contains no saved model"),
         (["text.json", "--to", "kornia"], "text.json is not a readable policy"),
-        (["on.json", "--to", "kornia"], "holds On, which kornia has no word for"),
+        (["on.json", "--to", "kornia"], "holds On, which cannot be exported to kornia"),
         (
             ["run", "--to", "kornia", "--out", "text.json"],
             "text.json already exists",

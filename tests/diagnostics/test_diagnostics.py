@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import augerino as ag
-from augerino.diagnostics import evaluate, judge_all, orbit, score, verdicts
-from augerino.diagnostics.items import chance, judge
-from augerino.diagnostics.pixels import Pixels
+from augerino.diagnostics import evaluate, evaluate_items, orbit, score, verdicts
+from augerino.diagnostics.items import chance, score_items
+from augerino.diagnostics.pixels import PixelCounts
 from augerino.learning.defaults import masked_nll, output_action
 from tests.conftest import smooth_images
 
@@ -36,7 +36,7 @@ def test_evaluation_weighs_items_not_batches_and_puts_the_mode_back():
     model = Scores().train()
     found = evaluate(model, F.cross_entropy, ag.data.Batches(x, y, 2, shuffle=False))
     assert model.training
-    assert found.items == 5 and found.accuracy == pytest.approx(3 / 5)
+    assert found.n_items == 5 and found.accuracy == pytest.approx(3 / 5)
     assert found.loss == pytest.approx(F.cross_entropy(model(x), y).item(), rel=1e-5)
 
 
@@ -67,9 +67,9 @@ def test_an_orbit_follows_the_input_around():
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        (0.01, "rotate: learned ±0.6°, as good as none"),
+        (0.01, "rotate: learned ±0.6°, which is negligible"),
         (0.8, "rotate: learned ±45.8°"),
-        (3.1, "rotate: learned all the way"),
+        (3.1, "rotate: learned the full range"),
     ],
 )
 def test_verdicts_in_words(bound, words):
@@ -85,7 +85,7 @@ def test_without_evidence_a_bound_on_its_way_is_not_decided():
     assert verdict.answer == "undecided"
     assert (
         verdict.sentence
-        == "rotate: not decided, still moving at ±22.9° when training ended: needs more data or epochs"
+        == "rotate: undecided: the bound was still moving when training ended (±22.9° so far); use more data or epochs"
     )
 
 
@@ -109,7 +109,7 @@ def test_a_verdict_without_limits_or_units():
         ),
         (
             ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.001])),
-            "flip_horizontal: learned 0.1 % of copies, as good as none",
+            "flip_horizontal: learned 0.1 % of copies, which is negligible",
         ),
         (
             ag.Augmentation(ag.Affine2d("rotate"), ag.Interval([-0.001], [1.57])),
@@ -129,9 +129,9 @@ def test_every_distribution_is_told_as_it_is(augmentation, sentence):
 @pytest.mark.parametrize(
     ("bound", "words"),
     [
-        (0.01, "rotate: learned ±0.6°, as good as none"),
+        (0.01, "rotate: learned ±0.6°, which is negligible"),
         (0.8, "rotate: learned ±45.8°, masks follow"),
-        (3.1, "rotate: learned all the way (±177.6°), masks follow"),
+        (3.1, "rotate: learned the full range (±177.6°), masks follow"),
     ],
 )
 def test_masks_follow_where_labels_stay(bound, words):
@@ -145,7 +145,7 @@ def test_masks_follow_where_labels_stay(bound, words):
         and ag.InvariantModel(nn.Identity(), augmentation).followed == ()
     )
     rotate, brightness = verdicts(
-        augmentation, augmentation.extent, followed=model.followed, outputs="masks"
+        augmentation, augmentation.extent, followed=model.followed, output_name="masks"
     )
     assert (
         rotate.sentence == words
@@ -166,18 +166,21 @@ def test_ignored_pixels_and_wholly_ignored_maps_do_not_count():
     y = torch.tensor([[[0, 0], [0, 1]], [[255, 255], [255, 1]], [[255, 255], [255, 255]]])
     batches = [(x[:2], y[:2]), (x[2:], y[2:])]
     assert evaluate(Left(), masked_nll, batches).accuracy == pytest.approx(3 / 5)
-    judged = judge_all(Left(), batches)
+    judged = evaluate_items(Left(), batches)
     found = score("left", 1, judged)
     assert (
-        found.items == 2
+        found.n_items == 2
         and found.accuracy.mean == pytest.approx(3 / 5)
         and found.mean_iou.mean == pytest.approx(0.3)
     )
     assert found.accuracy.low == 0 and found.accuracy.high == pytest.approx(3 / 4)
-    assert judged.pixels.iou() == [pytest.approx(0.6), 0.0] and judged.pixels.holding() == [1, 2]
-    assert judged.targets is None and all(math.isfinite(value) for value in judged.items.loss)
-    with pytest.raises(ag.InputError, match="every pixel of their masks is ignored"):
-        judge_all(Left(), batches[1:])
+    assert judged.pixels.iou() == [pytest.approx(0.6), 0.0] and judged.pixels.items_per_class() == [
+        1,
+        2,
+    ]
+    assert judged.targets is None and all(math.isfinite(value) for value in judged.scores.loss)
+    with pytest.raises(ag.InputError, match="every pixel of its masks is ignored"):
+        evaluate_items(Left(), batches[1:])
 
 
 def test_the_interval_of_very_many_maps_is_that_of_fewer_groups(monkeypatch):
@@ -185,20 +188,20 @@ def test_the_interval_of_very_many_maps_is_that_of_fewer_groups(monkeypatch):
     predicted = torch.where(
         torch.rand(target.shape, generator=torch.Generator().manual_seed(1)) < 0.7, target, 0
     )
-    few = Pixels.of(predicted, target, 3)
-    monkeypatch.setattr("augerino.diagnostics.pixels.MOST_RESAMPLED", 20)
-    many = Pixels.join([few])
+    few = PixelCounts.of(predicted, target, 3)
+    monkeypatch.setattr("augerino.diagnostics.pixels.MAX_GROUPS", 20)
+    many = PixelCounts.concatenate([few])
     for name in ("accuracy", "mean_iou"):
         a, b = getattr(few, name)(), getattr(many, name)()
         assert a.low < a.mean < a.high and a.mean == b.mean
-    assert many.right.shape == (60, 3) and many.accuracy().high - many.accuracy().low < 0.2
+    assert many.correct.shape == (60, 3) and many.accuracy().high - many.accuracy().low < 0.2
 
 
 def test_class_255_is_a_class_like_any_other():
     scores = torch.zeros(2, 300)
     scores[0, 255] = 9
-    found = judge(scores.log_softmax(dim=1), torch.tensor([255, 255]))
-    assert found.right.tolist() == [1.0, 0.0] and found.loss[1] > 5
+    found = score_items(scores.log_softmax(dim=1), torch.tensor([255, 255]))
+    assert found.correct.tolist() == [1.0, 0.0] and found.loss[1] > 5
     assert chance(torch.tensor([0, 255])) == pytest.approx(math.log(2))
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.diagnostics import equivariance_error
+from augerino.diagnostics import equivariance_curve
 from tests.conftest import smooth_images
 
 TURN = ag.Affine2d("rotate")
@@ -23,7 +23,7 @@ class Place(nn.Module):
 
 
 def test_a_pointwise_network_follows_every_quarter_turn_exactly():
-    found = equivariance_error(
+    found = equivariance_curve(
         nn.Conv2d(2, 4, 1).double(), smooth_images(), TURN, "rotate", QUARTERS
     )
     assert found.values == pytest.approx(QUARTERS.tolist()) and found.coordinate == "rotate"
@@ -31,7 +31,7 @@ def test_a_pointwise_network_follows_every_quarter_turn_exactly():
 
 
 def test_a_network_that_knows_its_place_does_not():
-    found = equivariance_error(Place(), smooth_images(), TURN, "rotate", QUARTERS)
+    found = equivariance_curve(Place(), smooth_images(), TURN, "rotate", QUARTERS)
     assert found.labels == pytest.approx([0.0, 0.5, 1.0], abs=0.05)
     assert found.probabilities[0] < 1e-6 and found.probabilities[2] > 0.5
 
@@ -40,7 +40,7 @@ def test_averaging_over_turns_lowers_the_error():
     turns = ag.Augmentation(TURN, ag.Uniform([math.pi]))
     averaged = ag.EquivariantModel(Place(), turns, average=ag.mean_log_prob, test_copies=64)
     bare, mean = (
-        equivariance_error(m, smooth_images().float(), TURN, "rotate", QUARTERS)
+        equivariance_curve(m, smooth_images().float(), TURN, "rotate", QUARTERS)
         for m in (Place(), averaged)
     )
     assert mean.probabilities[2] < bare.probabilities[2] / 3
@@ -51,9 +51,9 @@ def test_only_the_pixels_asked_for_are_compared():
     left[:, :, :4] = True
     x = smooth_images()
     assert (
-        equivariance_error(Place(), x, TURN, "rotate", torch.tensor([0.3]), left).labels[0] < 0.01
+        equivariance_curve(Place(), x, TURN, "rotate", torch.tensor([0.3]), left).labels[0] < 0.01
     )  # far from the middle
-    nothing = equivariance_error(
+    nothing = equivariance_curve(
         Place(), x, TURN, "rotate", torch.tensor([0.3]), torch.zeros_like(left)
     )
     assert nothing.labels == nothing.probabilities == [0.0]
@@ -61,7 +61,7 @@ def test_only_the_pixels_asked_for_are_compared():
 
 def test_the_mode_is_put_back_and_a_wrong_name_is_told():
     net = nn.Conv2d(2, 4, 1).double().train()
-    equivariance_error(net, smooth_images(), TURN, "rotate", QUARTERS)
+    equivariance_curve(net, smooth_images(), TURN, "rotate", QUARTERS)
     assert net.training
     with pytest.raises(ag.InputError, match="no coordinate 'shear'"):
-        equivariance_error(net, smooth_images(), TURN, "shear", QUARTERS)
+        equivariance_curve(net, smooth_images(), TURN, "shear", QUARTERS)

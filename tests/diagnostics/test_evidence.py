@@ -11,9 +11,15 @@ import torch
 from torch import nn
 
 import augerino as ag
-from augerino.diagnostics import Change, Evidence, Findings, gather, verdicts
-from augerino.diagnostics.evidence import resample
-from augerino.diagnostics.items import chance, judge
+from augerino.diagnostics import (
+    CoordinateEvidence,
+    Estimate,
+    Evidence,
+    gather_evidence,
+    verdicts,
+)
+from augerino.diagnostics.bootstrap import resample
+from augerino.diagnostics.items import chance, score_items
 
 
 class Threshold(nn.Module):
@@ -44,21 +50,23 @@ def model_with(bound, transform=None, sharpness=200.0):
 
 def test_the_loss_rises_where_labels_begin_to_lie():
     x, y = flat_pictures()
-    found = gather(model_with(0.15), x, y, steps=12)
+    found = gather_evidence(model_with(0.15), x, y, steps=12)
     (evidence,) = found.coordinates.values()
-    assert found.chance == pytest.approx(math.log(2), rel=1e-3) and found.known.low > 0.6
+    assert found.chance == pytest.approx(math.log(2), rel=1e-3) and found.information.low > 0.6
     low, high = evidence.interval
-    assert 0.19 < evidence.reach < 0.24 and low <= evidence.reach <= high and high - low < 0.02
-    assert evidence.rise[0] == Change(0.0, 0.0, 0.0)
+    assert 0.19 < evidence.edge < 0.24 and low <= evidence.edge <= high and high - low < 0.02
+    assert evidence.rise[0] == Estimate(0.0, 0.0, 0.0)
     assert evidence.rise[-1].low > evidence.tolerance
 
 
 def test_switching_off_and_widening_are_paired_changes():
     x, y = flat_pictures()
     model = model_with(0.25)
-    (evidence,) = gather(model, x, y).coordinates.values()
-    assert evidence.off.high < 0 and evidence.off_right.mean > 0  # learned too wide: better without
-    assert evidence.wider.low > 0 and evidence.wider_right.mean < 0
+    (evidence,) = gather_evidence(model, x, y).coordinates.values()
+    assert (
+        evidence.off.high < 0 and evidence.off_accuracy.mean > 0
+    )  # learned too wide: better without
+    assert evidence.wider.low > 0 and evidence.wider_accuracy.mean < 0
     assert evidence.wider_extent == pytest.approx(0.375)
 
 
@@ -66,20 +74,23 @@ def test_evidence_leaves_the_model_and_the_random_state_alone():
     x, y = flat_pictures(40)
     model = model_with(0.15).train()
     state, bounds = torch.get_rng_state(), model.augmentation.extent
-    first = gather(model, x, y)
+    first = gather_evidence(model, x, y)
     assert (
         model.training
         and torch.equal(state, torch.get_rng_state())
         and model.augmentation.extent == bounds
     )
-    assert gather(model, x, y) == first
+    assert gather_evidence(model, x, y) == first
 
 
 def sentence(bound, **options):
     x, y = flat_pictures()
     model = model_with(bound, sharpness=options.pop("sharpness", 200.0))
     (verdict,) = verdicts(
-        model.augmentation, {"brightness": 0.3}, findings=gather(model, x, y, steps=20), **options
+        model.augmentation,
+        {"brightness": 0.3},
+        evidence=gather_evidence(model, x, y, steps=20),
+        **options,
     )
     return verdict
 
@@ -115,22 +126,68 @@ def test_a_bound_still_on_its_way_decides_nothing():
 
 def test_a_network_that_knows_nothing_decides_nothing():
     verdict = sentence(0.2, sharpness=0.0)
-    assert verdict.answer == "undecided" and "learned nothing" in verdict.sentence
+    assert verdict.answer == "undecided" and "no better than chance" in verdict.sentence
 
 
 def test_a_loose_interval_decides_nothing():
-    known = Change(1.0, 0.9, 1.1)
-    none = Change(0.0, 0.0, 0.0)
-    evidence = Evidence(
+    known = Estimate(1.0, 0.9, 1.1)
+    none = Estimate(0.0, 0.0, 0.0)
+    evidence = CoordinateEvidence(
         "brightness", none, None, none, None, 0.3, [0.0, 0.4], [none, none], 0.05, 0.2, (0.05, 0.39)
     )
     augmentation = ag.Augmentation(ag.Brightness(), ag.Uniform([0.2]))
     (verdict,) = verdicts(
         augmentation,
         {"brightness": 0.3},
-        findings=Findings(10, 2.0, known, {"brightness": evidence}),
+        evidence=Evidence(10, 2.0, known, {"brightness": evidence}),
     )
-    assert verdict.answer == "undecided" and "somewhere between" in verdict.sentence
+    assert (
+        verdict.answer == "undecided"
+        and "starts to rise somewhere between ±5.0 % of full intensity and ±39.0 %"
+        in verdict.sentence
+    )
+
+
+def scale_verdict(edge, interval):
+    none = Estimate(0.0, 0.0, 0.0)
+    evidence = CoordinateEvidence(
+        coordinate="scale",
+        off=none,
+        off_accuracy=None,
+        wider=none,
+        wider_accuracy=None,
+        wider_extent=0.3,
+        extents=[0.0, 0.4],
+        rise=[none, none],
+        tolerance=0.05,
+        edge=edge,
+        interval=interval,
+    )
+    augmentation = ag.Augmentation(ag.Affine2d("scale"), ag.Uniform([0.2]))
+    known = Evidence(10, 2.0, Estimate(1.0, 0.9, 1.1), {"scale": evidence})
+    (verdict,) = verdicts(augmentation, {"scale": 0.3}, evidence=known)
+    return verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("edge", "interval", "sentence"),
+    [
+        (
+            0.16,
+            (0.08, 0.24),
+            "scale: undecided: the held-out loss starts to rise somewhere between ×1.08 and ×1.27; "
+            "use more data or epochs",
+        ),
+        (0.18, (0.16, 0.21), "scale: yes, invariant up to ×1.20 (95 %: ×1.17 to ×1.23)"),
+        (
+            None,
+            None,
+            "scale: yes, invariant up to ×1.22 (the held-out loss stays flat even at ×1.49)",
+        ),
+    ],
+)
+def test_an_interval_of_factors_names_one_edge(edge, interval, sentence):
+    assert scale_verdict(edge, interval) == sentence
 
 
 @pytest.mark.parametrize(
@@ -159,8 +216,8 @@ def test_flips_are_judged_by_what_mirroring_does(probability, answer):
         x[y == 0, :, :, :2] += 1
     augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
     model = ag.InvariantModel(Side(10.0), augmentation, average=ag.mean_log_prob)
-    findings = gather(model, x, y)
-    (verdict,) = verdicts(augmentation, {"flip_horizontal": 0.3}, findings=findings)
+    findings = gather_evidence(model, x, y)
+    (verdict,) = verdicts(augmentation, {"flip_horizontal": 0.3}, evidence=findings)
     assert verdict.answer == answer
 
 
@@ -190,32 +247,32 @@ def test_masks_are_asked_where_they_say_something():
     y = x[:, 0].long()
     y[0] = 255
     y[1, :4] = 255
-    findings = gather(follower(0.3), x, y)
-    assert findings.items == 11 and findings.known.low > 0
+    findings = gather_evidence(follower(0.3), x, y)
+    assert findings.n_items == 11 and findings.information.low > 0
     numbers = [c.mean for c in findings.coordinates["rotate"].rise] + [
         findings.chance,
-        findings.known.mean,
+        findings.information.mean,
     ]
     assert all(math.isfinite(number) for number in numbers)
-    assert findings == gather(follower(0.3), x[1:], y[1:])
+    assert findings == gather_evidence(follower(0.3), x[1:], y[1:])
     with pytest.raises(ag.InputError, match="Every pixel of the held-out masks is ignored"):
-        gather(follower(0.3), x[:1], y[:1])
+        gather_evidence(follower(0.3), x[:1], y[:1])
 
 
 def test_a_symmetry_of_masks_is_an_equivariance():
-    known, none = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0)
-    evidence = Evidence(
+    known, none = Estimate(1.0, 0.9, 1.1), Estimate(0.0, 0.0, 0.0)
+    evidence = CoordinateEvidence(
         "rotate", none, None, none, None, 0.3, [0.0, 0.6], [none, none], 0.05, 0.3, (0.29, 0.31)
     )
     model = follower(0.3)
-    findings = Findings(10, 2.0, known, {"rotate": evidence})
+    findings = Evidence(10, 2.0, known, {"rotate": evidence})
     (verdict,) = verdicts(
         model.augmentation,
         {"rotate": 0.3},
         None,
         findings,
         followed=model.followed,
-        outputs="masks",
+        output_name="masks",
     )
     assert (
         verdict.sentence
@@ -224,10 +281,14 @@ def test_a_symmetry_of_masks_is_an_equivariance():
 
 
 def test_mirrored_masks_are_told_as_such():
-    known, harmless, harm = Change(1.0, 0.9, 1.1), Change(0.0, 0.0, 0.0), Change(0.9, 0.8, 1.0)
+    known, harmless, harm = (
+        Estimate(1.0, 0.9, 1.1),
+        Estimate(0.0, 0.0, 0.0),
+        Estimate(0.9, 0.8, 1.0),
+    )
     told = []
     for probability, rise in ((0.5, harmless), (0.02, harm)):
-        evidence = Evidence(
+        evidence = CoordinateEvidence(
             "flip_horizontal",
             rise,
             None,
@@ -241,14 +302,14 @@ def test_mirrored_masks_are_told_as_such():
             None,
         )
         augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
-        findings = Findings(10, 2.0, known, {"flip_horizontal": evidence})
-        options = {"findings": findings, "followed": augmentation.names, "outputs": "masks"}
+        findings = Evidence(10, 2.0, known, {"flip_horizontal": evidence})
+        options = {"evidence": findings, "followed": augmentation.names, "output_name": "masks"}
         told += [
             verdict.sentence for verdict in verdicts(augmentation, augmentation.extent, **options)
         ]
     assert (
-        "masks of mirrored inputs are mirrored" in told[0]
-        and "have other masks than the mirrored ones" in told[1]
+        "equivariant, masks follow under mirroring" in told[0]
+        and "no symmetry found, mirroring raises the held-out loss" in told[1]
     )
 
 
@@ -256,7 +317,7 @@ def test_judging_classes_values_and_maps():
     log_probs = torch.log_softmax(torch.randn(3, 4, 2, 2), dim=1)
     labels = torch.randint(4, (3, 2, 2))
     labels[0, 0, 0] = labels[1] = 255
-    loss, right = judge(log_probs, labels)
+    loss, right = score_items(log_probs, labels)
     counted = labels[2]
     expected = -log_probs[2].gather(0, counted[None])[0].mean()
     assert (
@@ -264,7 +325,7 @@ def test_judging_classes_values_and_maps():
         and loss[1] == 0
         and right[1] == 0
     )
-    loss, right = judge(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 4.0]]))
+    loss, right = score_items(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 4.0]]))
     assert loss.item() == 2 and right is None
 
 
@@ -277,7 +338,7 @@ def test_a_bootstrap_interval_covers_the_mean_as_often_as_it_says():
     generator = torch.Generator().manual_seed(0)
     inside = 0
     for seed in range(200):
-        change = resample(60, seed).change(torch.randn(60, generator=generator))
+        change = resample(60, seed).estimate(torch.randn(60, generator=generator))
         inside += change.low <= 0 <= change.high
     assert (
         0.88 <= inside / 200 <= 0.99

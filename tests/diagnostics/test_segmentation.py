@@ -61,9 +61,11 @@ def test_where_no_pixel_counts_there_is_no_share():
 
 
 def test_shapes_and_labels_that_do_not_fit_are_told():
-    with pytest.raises(ag.InputError, match=r"one shape, but are \(2, 3\) and \(3, 2\)"):
+    with pytest.raises(ag.InputError, match=r"the same shape, but are \(2, 3\) and \(3, 2\)"):
         confusion(torch.zeros(2, 3), torch.zeros(3, 2), 2)
-    with pytest.raises(ag.InputError, match="labels are 0 to 1, but true ones go from 0 to 7"):
+    with pytest.raises(
+        ag.InputError, match="labels are 0 to 1, but the true labels range from 0 to 7"
+    ):
         confusion(torch.tensor([0, 1]), torch.tensor([0, 7]), 2)
-    with pytest.raises(ag.InputError, match="predicted ones go from 3 to 3"):
+    with pytest.raises(ag.InputError, match="the predicted labels range from 3 to 3"):
         confusion(torch.tensor([3]), torch.tensor([0]), 2)

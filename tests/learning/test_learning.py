@@ -29,7 +29,7 @@ def test_any_form_of_data(data):
     learned = ag.learn(None, data, **QUICK)
     assert learned.task == "classification" and len(learned.history.epochs) == 1
     assert learned.model(DATA.x[:3]).shape == (3, 4) and not learned.model.training
-    assert learned.evaluate(data).items == 96
+    assert learned.evaluate(data).n_items == 96
     assert str(learned).startswith("rotate: ") and "learned.check(data)" in str(learned)
     assert learned.policy.augmentation().extent == learned.extent
 
@@ -51,7 +51,7 @@ class TestEveryForm:
             (DATA.x, DATA.y % 2 == 0),
         ):
             learned = ag.learn(None, wrap(x, y), **QUICK)
-            assert learned.evaluate(wrap(x, y)).items == 96
+            assert learned.evaluate(wrap(x, y)).n_items == 96
 
     def test_scalar_targets(self, wrap):
         assert ag.learn(None, wrap(DATA.x, DATA.angles.double()), **QUICK).task == "regression"
@@ -77,7 +77,7 @@ class TestEveryForm:
 
     def test_evaluation_takes_what_there_is(self, wrap):
         learned = ag.learn(None, wrap(DATA.x, DATA.y), **QUICK)
-        assert learned.evaluate(wrap(DATA.x[:1], DATA.y[:1])).items == 1
+        assert learned.evaluate(wrap(DATA.x[:1], DATA.y[:1])).n_items == 1
         with pytest.raises(ag.InputError, match="4 classes apart, but the data have label 7"):
             learned.evaluate(wrap(DATA.x[:2], torch.tensor([0, 7])))
 
@@ -129,14 +129,14 @@ def test_numbers_of_numpy_are_numbers():
 
 def test_held_out_data_are_asked_as_the_model_was_trained():
     learned = ag.learn(None, (DATA.x, DATA.y), **QUICK)
-    assert learned.check((DATA.x, DATA.y), items=20).startswith("rotate: ")
-    for ask in (learned.evaluate, learned.gather):
+    assert learned.check((DATA.x, DATA.y), n_items=20).startswith("rotate: ")
+    for ask in (learned.evaluate, learned.evidence):
         with pytest.raises(
             ag.InputError, match=r"learned as classification, but targets of torch\.float32"
         ):
             ask((DATA.x, DATA.angles))
-    with pytest.raises(ag.InputError, match="items=-5"):
-        learned.gather((DATA.x, DATA.y), items=-5)
+    with pytest.raises(ag.InputError, match="n_items=-5"):
+        learned.evidence((DATA.x, DATA.y), n_items=-5)
 
 
 def test_a_net_of_ones_own_may_know_classes_that_the_data_lack():

@@ -67,7 +67,7 @@ def test_the_probe_settles_before_the_training_ends():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"loader": True}, "Probing holds items back, which it cannot with a loader"),
+        ({"loader": True}, "Probing holds out samples, which it cannot do with a DataLoader"),
         (
             {"augmentation": ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([0.0], [0.1]))},
             "but got a Gaussian",
@@ -82,7 +82,7 @@ def test_the_probe_settles_before_the_training_ends():
         ),
         (
             {"n": 17},
-            "Probing holds back at least 16 items and trains on three times as many, but got 17",
+            "Probing holds out at least 16 samples and trains on three times as many, but got 17",
         ),
     ],
 )

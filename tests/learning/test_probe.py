@@ -353,6 +353,6 @@ def test_a_distribution_without_a_finite_range_is_rejected():
 
 
 @pytest.mark.parametrize("tolerance", [0, 1, -1, math.nan])
-def test_a_tolerance_is_a_share(tolerance):
-    with pytest.raises(ag.InputError, match="tolerance is a share"):
+def test_a_tolerance_is_a_fraction(tolerance):
+    with pytest.raises(ag.InputError, match="tolerance is a fraction of the information"):
         probed(Sharp(), [0.1, 0.1], tolerance=tolerance)

@@ -114,5 +114,5 @@ def test_a_flip_is_learned_or_unlearned(side_matters, low, high):
     )
     probability = learned.augmentation.distribution.probability.item()
     assert low <= probability <= high
-    (verdict,) = learned.verdicts(findings=learned.gather(hooks(side_matters), items=100))
+    (verdict,) = learned.verdicts(evidence=learned.evidence(hooks(side_matters), n_items=100))
     assert verdict.answer == ("none" if side_matters else "full")

@@ -8,7 +8,7 @@ from augerino.nets.lieconv import (
     QM9_SPECIES,
     LieConv,
     LieResNet,
-    Nearest,
+    NearestNeighbours,
     nearest_points,
     rows_by_size,
 )
@@ -133,7 +133,7 @@ def test_the_nearest_are_the_nearest_real_points():
 def test_a_convolution_is_the_mean_of_kernel_times_values_over_neighbours(neighbours):
     """Against the definition, with the kernel matrix of every pair written out."""
     batch = molecules([5, 2], 5)
-    conv = LieConv(3, 4, seen=3, kernel_width=8, kernel_outputs=6).double()
+    conv = LieConv(3, 4, pair_features=3, kernel_width=8, kernel_outputs=6).double()
     positions, mask = batch["positions"], batch["mask"]
     seen, values, got = [], torch.randn(2, 5, 3, dtype=torch.float64), None
     net = small("T3", neighbours)
@@ -147,7 +147,7 @@ def test_a_convolution_is_the_mean_of_kernel_times_values_over_neighbours(neighb
     net(batch)
     rows, _ = rows_by_size(mask)
     got = conv(values.flatten(0, 1)[rows], seen[0])
-    assert isinstance(seen[0], Nearest) == (neighbours is not None)
+    assert isinstance(seen[0], NearestNeighbours) == (neighbours is not None)
     weight = conv.mix.weight.view(4, 6, 3)
     for row, h in zip(rows.tolist(), got, strict=True):
         item, i = divmod(row, 5)
@@ -203,7 +203,7 @@ def test_width_and_depth_are_chosen():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="one of trivial, T3, but got 'SE3'"):
         LieResNet(1, group="SE3")
-    with pytest.raises(ValueError, match="at least one neighbour"):
+    with pytest.raises(ValueError, match="neighbours must be at least 1"):
         LieResNet(1, neighbours=0)
     with pytest.raises(ValueError, match="1 to 1000 layers"):
         LieResNet(1, layers=10**9)

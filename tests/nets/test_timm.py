@@ -54,4 +54,4 @@ def test_both_ways_of_learning_run(net, method):
     x, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 3
     learned = ag.learn(net, (x, y), augmentation=rotation(), method=method, epochs=1, batch_size=16)
     assert learned.outputs == 3 and set(learned.extent) == {"rotate", "scale"}
-    assert learned.evaluate((x, y)).items == 64
+    assert learned.evaluate((x, y)).n_items == 64

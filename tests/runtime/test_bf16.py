@@ -8,7 +8,7 @@ import torch
 
 import augerino as ag
 from augerino.runtime import bf16
-from augerino.training.loop import choose_precision
+from augerino.training.precision import choose_precision
 
 CPU = torch.device("cpu")
 
@@ -17,16 +17,16 @@ CPU = torch.device("cpu")
 def tiles(monkeypatch):
     """A processor that announces AMX, and nobody has told oneDNN to leave it alone."""
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
-    monkeypatch.delenv(bf16.REMEDY[0], raising=False)
-    bf16.survives.cache_clear()
+    monkeypatch.delenv(bf16.ISA_VARIABLE, raising=False)
+    bf16.works.cache_clear()
     yield
-    bf16.survives.cache_clear()
+    bf16.works.cache_clear()
 
 
 @pytest.mark.parametrize(
     ("trial", "expected"), [("pass", "bf16"), ("import os; os.abort()", "float32")]
 )
-def test_auto_takes_bf16_only_where_a_trial_survives_it(tiles, monkeypatch, trial, expected):
+def test_auto_takes_bf16_only_where_a_trial_succeeds(tiles, monkeypatch, trial, expected):
     monkeypatch.setattr(bf16, "_TRIAL", trial)
     assert choose_precision("auto", CPU) == expected
 
@@ -46,8 +46,8 @@ def test_whoever_keeps_onednn_from_amx_needs_no_trial_and_is_faster_in_float32(
     tiles, monkeypatch, told
 ):
     monkeypatch.setattr(bf16, "_TRIAL", "import os; os.abort()")
-    monkeypatch.setenv(bf16.REMEDY[0], told)
-    assert bf16.survives() and choose_precision("bf16", CPU) == "bf16"
+    monkeypatch.setenv(bf16.ISA_VARIABLE, told)
+    assert bf16.works() and choose_precision("bf16", CPU) == "bf16"
     assert choose_precision("auto", CPU) == "float32"
 
 
@@ -56,23 +56,23 @@ def test_a_trial_that_does_not_end_is_not_survived(tiles, monkeypatch):
         raise subprocess.TimeoutExpired(words, timeout)
 
     monkeypatch.setattr(bf16.subprocess, "run", never)
-    assert not bf16.survives()
+    assert not bf16.works()
 
 
 def test_a_frozen_program_starts_no_copy_of_itself(tiles, monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(bf16.subprocess, "run", lambda *_, **__: pytest.fail("started itself"))
-    assert bf16.survives()
+    assert bf16.works()
 
 
 def test_a_processor_without_tiles_needs_no_trial(tiles, monkeypatch):
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     monkeypatch.setattr(bf16.subprocess, "run", lambda *_, **__: pytest.fail("tried all the same"))
-    assert bf16.survives()
+    assert bf16.works()
 
 
 def test_what_is_tried_is_a_product_in_bf16():
-    """With the remedy, since this machine may be one that needs it."""
+    """With the setting of conftest.py, since this machine may be one that needs it."""
     done = subprocess.run(
         [sys.executable, "-c", bf16._TRIAL + "; print(a.dtype, (a @ a)[0, 0].item())"],
         capture_output=True,

@@ -173,7 +173,7 @@ def test_what_the_first_makes_or_cannot_make_is_the_same_in_all(found):
 
 def test_weights_without_a_part_in_the_output_are_named(found):
     assert all(
-        "The weights 'net.unused.weight' have no part" in result["idle"] for result in found[0]
+        "The weights 'net.unused.weight' do not contribute" in result["idle"] for result in found[0]
     )
 
 

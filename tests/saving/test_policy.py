@@ -132,8 +132,8 @@ def edited(**settings):
         ("", "not a readable policy"),
         ("{", "not a readable policy"),
         ("[" * 100_000, "not a readable policy"),
-        ("[]", "not a policy of augerino"),
-        ('{"format": "other"}', "not a policy of augerino"),
+        ("[]", "not an augerino policy"),
+        ('{"format": "other"}', "not an augerino policy"),
         (
             json.dumps(policy_data(version=2)),
             "policy of version 2, but this augerino reads version 1",
@@ -152,11 +152,11 @@ def edited(**settings):
         (json.dumps(policy_data(distribution=5)), "damaged"),
         (
             json.dumps(policy_data(run="rm -rf")),
-            "a field that means nothing here, 'run': take it out",
+            "has an unknown field 'run': remove it",
         ),
         (
             json.dumps(policy_data(transform={"kind": "Affine2d", "settings": {}, "reduce": "os"})),
-            "a field that means nothing here",
+            "has an unknown field 'reduce'",
         ),
         (json.dumps(policy_data(transform={"kind": ["Affine2d"], "settings": {}})), "damaged"),
         (
@@ -205,7 +205,7 @@ def test_a_parameter_of_another_shape_is_not_spread_over_all(tmp_path):
     ][0]
     (tmp_path / "p.json").write_text(json.dumps(data))
     with pytest.raises(
-        ag.InputError, match="says one thing in 'settings' and another in 'parameters'"
+        ag.InputError, match="'settings' and the 'parameters' of the policy's Uniform disagree"
     ):
         ag.Policy.load(tmp_path / "p.json")
 

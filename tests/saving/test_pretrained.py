@@ -262,15 +262,15 @@ class TestDamage:
                 "describes a SmallCNN that does not fit the weights",
             ),
             (
-                {"net": {"kind": "SmallCNN", "settings": {"channels": "3", "outputs": 4}}},
+                {"net": {"kind": "SmallCNN", "settings": {"channels": "3", "n_outputs": 4}}},
                 "describes a SmallCNN that does not fit",
             ),
             (
-                {"net": {"kind": "SmallCNN", "settings": {"channels": 3, "outputs": 10**13}}},
+                {"net": {"kind": "SmallCNN", "settings": {"channels": 3, "n_outputs": 10**13}}},
                 "does not fit the weights",
             ),
             (
-                {"net": {"kind": "SmallCNN", "settings": {"channels": 3, "outputs": -1}}},
+                {"net": {"kind": "SmallCNN", "settings": {"channels": 3, "n_outputs": -1}}},
                 "does not fit the weights",
             ),
             (

@@ -10,7 +10,7 @@ import torch
 
 import augerino as ag
 from augerino.runtime import files
-from augerino.training import checkpoint
+from augerino.training import checkpoint, validation
 
 STATE = {
     "tensors": {
@@ -75,7 +75,7 @@ def test_truncated_newer_and_foreign_files_are_refused(tmp_path):
     whole = (tmp_path / "c").read_bytes()
     with pytest.raises(ag.InputError, match="not a readable checkpoint"):
         checkpoint.load(written(tmp_path / "t", whole[:-3]))
-    with pytest.raises(ag.InputError, match="not a checkpoint of augerino"):
+    with pytest.raises(ag.InputError, match="not an augerino checkpoint"):
         checkpoint.load(written(tmp_path / "f", save({"x": torch.ones(1)})))
     newer = save(
         {"x": torch.ones(1)},
@@ -136,10 +136,10 @@ def test_claims_of_a_header_cost_nothing(tmp_path):
 )
 def test_what_was_loaded_is_compared_with_what_it_replaces(own, good, bad):
     for value in good:
-        checkpoint.check_like(value, own, "it")
+        validation.validate_structure(value, own, "it")
     for value in bad:
-        with pytest.raises(ValueError, match=r"it.* is not as it should be"):
-            checkpoint.check_like(value, own, "it")
+        with pytest.raises(ValueError, match=r"it.* has an invalid value"):
+            validation.validate_structure(value, own, "it")
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch):
@@ -151,7 +151,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(
-        ag.InputError, match=r"No space left on device\. What was there before is unchanged"
+        ag.InputError, match=r"No space left on device\. The previous content is unchanged"
     ):
         checkpoint.save(path, {"a": 2})
     assert checkpoint.load(path) == {"a": 1}

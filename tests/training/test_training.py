@@ -14,7 +14,8 @@ from augerino.nets.points import SmallPointNet
 from augerino.nets.small import SmallCNN
 from augerino.runtime import bf16
 from augerino.training import checkpoint as checkpoints
-from augerino.training.loop import choose_precision, cosine_schedule
+from augerino.training.optimizer import cosine_schedule
+from augerino.training.precision import choose_precision
 from tests.training import training_script
 
 
@@ -217,7 +218,7 @@ class TestDictBatches:
             augmentation.extent[name] != before[name] for name in before
         )
         found = ag.diagnostics.evaluate(model, F.l1_loss, self.loader(kind))
-        assert found.items == 8 and found.accuracy is None
+        assert found.n_items == 8 and found.accuracy is None
 
 
 class TestRecords:
@@ -384,8 +385,8 @@ class TestPrecision:
 
     def test_auto_picks_what_the_hardware_has(self, monkeypatch):
         cpu = torch.device("cpu")
-        for pays, expected in ((True, "bf16"), (False, "float32")):
-            monkeypatch.setattr(bf16, "pays", lambda pays=pays: pays)
+        for faster, expected in ((True, "bf16"), (False, "float32")):
+            monkeypatch.setattr(bf16, "is_faster", lambda faster=faster: faster)
             assert choose_precision("auto", cpu) == expected
         assert choose_precision("float32", cpu) == "float32"
         with pytest.raises(ag.InputError, match="auto, float32, bf16"):

@@ -15,7 +15,7 @@ from rich.text import Text
 from augerino.app.given import Given
 from augerino.app.wrapping import wrap
 from augerino.augmentation import Augmentation
-from augerino.diagnostics import Change, Score, Verdict
+from augerino.diagnostics import Estimate, Score, Verdict
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
 
@@ -134,7 +134,7 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
     overlap = ("mean IoU", "95 % interval") if scores[0].mean_iou else ()
     gap = 2 if overlap else 3  # so that the table fits into 80 columns
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, gap, 0, 0))
-    for heading in (f"{scores[0].items} held-out samples", metric, "95 % interval", *overlap):
+    for heading in (f"{scores[0].n_items} held-out samples", metric, "95 % interval", *overlap):
         table.add_column(heading, no_wrap=True)
     for entry in scores:
         as_percent = entry.accuracy is not None
@@ -146,10 +146,10 @@ def print_scores(scores: Sequence[Score], task: str) -> None:
     console.print(table)
 
 
-def _cells(change: Change, *, as_percent: bool) -> tuple[str, str]:
+def _cells(estimate: Estimate, *, as_percent: bool) -> tuple[str, str]:
     """A mean and its interval as text."""
     style = ".1%" if as_percent else ".4g"
-    return f"{change.mean:{style}}", f"{change.low:{style}} to {change.high:{style}}"
+    return f"{estimate.mean:{style}}", f"{estimate.low:{style}} to {estimate.high:{style}}"
 
 
 def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:

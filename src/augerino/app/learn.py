@@ -74,7 +74,7 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
             f"Process {distributed.rank()} finds other data at {settings['data']} than the first one: copy them."
         )
     if given.streamed and recipe.workers == 0:
-        recipe = recipe.but(workers=max(1, min(_cores() // distributed.neighbours(), 4)))
+        recipe = recipe.but(workers=max(1, min(_cores() // distributed.local_world(), 4)))
     screen.print_data(given, recipe, folder.path)
     training = _Training(folder, recipe, settings, given)
     try:

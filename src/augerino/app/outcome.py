@@ -23,14 +23,14 @@ from augerino.coordinate import Coordinate
 from augerino.data.arrays import Batches, check
 from augerino.data.readers.streams import StreamLoader
 from augerino.diagnostics import (
-    Change,
+    CoordinateEvidence,
+    Estimate,
     Evidence,
-    Findings,
-    Judged,
+    ItemResults,
     Orbit,
     Score,
     Verdict,
-    judge_all,
+    evaluate_items,
     orbit,
     per_class,
     score,
@@ -83,7 +83,7 @@ def write_outcome(outcome: Outcome) -> None:
             distributed.leave()  # together, while all are here: the rest takes as long as it takes
             if not first:
                 return
-            findings = learned.gather(given.test, EVIDENCE_ITEMS)
+            evidence = learned.evidence(given.test, EVIDENCE_ITEMS)
             orbits = _orbits(outcome)
         examples, truths = _examples(given)
         write_gallery(
@@ -97,7 +97,7 @@ def write_outcome(outcome: Outcome) -> None:
         )
     scores = [score(name, copies, found) for name, (copies, found) in judged.items()]
     true = {name: value for name, value in given.true.items() if name in learned.extent}
-    verdicts = learned.verdicts(true, findings)
+    verdicts = learned.verdicts(true, evidence)
     learned.model.cpu()
     write_ranges(folder.figures / "ranges.png", learned.augmentation, learned.start, true)
     shutil.rmtree(
@@ -116,12 +116,12 @@ def write_outcome(outcome: Outcome) -> None:
         "task": given.task,
         "class_names": list(given.class_names),
         "coordinates": [
-            _coordinate(learned, verdict, findings, given.true) for verdict in verdicts
+            _coordinate(learned, verdict, evidence, given.true) for verdict in verdicts
         ],
         "findings": {
-            "items": findings.items,
-            "chance": findings.chance,
-            "known": dataclasses.asdict(findings.known),
+            "items": evidence.n_items,
+            "chance": evidence.chance,
+            "known": dataclasses.asdict(evidence.information),
         },
         "models": [_score(entry) for entry in scores],
         "per_class": _classes(given, judged),
@@ -153,9 +153,9 @@ def write_outcome(outcome: Outcome) -> None:
     _say(outcome, verdicts, scores, str(report))
 
 
-def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
+def _judge_models(outcome: Outcome) -> dict[str, tuple[int, ItemResults]]:
     """Every model on every held-out item: without augmentation, and those with it at one copy and at the test copies."""
-    judged: dict[str, tuple[int, Judged]] = {}
+    judged: dict[str, tuple[int, ItemResults]] = {}
     if outcome.baseline is not None:
         judged["no augmentation"] = (1, _judge(outcome.baseline.model, outcome))
     models = {"learned": outcome.learned.model} | (
@@ -171,13 +171,13 @@ def _judge_models(outcome: Outcome) -> dict[str, tuple[int, Judged]]:
     return judged
 
 
-def _judge(model: torch.nn.Module, outcome: Outcome) -> Judged:
+def _judge(model: torch.nn.Module, outcome: Outcome) -> ItemResults:
     """Judges every held-out item, together with the other processes where there are many items."""
     if outcome.given.test_items < SHARED * distributed.world():
-        return judge_all(model, _test_batches(outcome))
-    return Judged.join(
+        return evaluate_items(model, _test_batches(outcome))
+    return ItemResults.concatenate(
         distributed.gather(
-            judge_all(model, _test_batches(outcome, distributed.rank(), distributed.world()))
+            evaluate_items(model, _test_batches(outcome, distributed.rank(), distributed.world()))
         )
     )
 
@@ -262,7 +262,7 @@ def _shorten(curve: Orbit, given: Given, truth: int | None) -> dict[str, Any]:
 
 
 def _coordinate(
-    learned: Learned, verdict: Verdict, findings: Findings, true: dict[str, float]
+    learned: Learned, verdict: Verdict, evidence: Evidence, true: dict[str, float]
 ) -> dict[str, Any]:
     augmentation, name = learned.augmentation, verdict.coordinate
     i = augmentation.names.index(name)
@@ -282,29 +282,30 @@ def _coordinate(
         "true": true.get(name),
         "support": [low, high] if math.isfinite(low) and math.isfinite(high) else None,
         "discrete": coordinate.discrete,
-        "evidence": _evidence(coordinate, findings.coordinates[name]),
+        "evidence": _evidence(coordinate, evidence.coordinates[name]),
     }
 
 
-def _evidence(coordinate: Coordinate, found: Evidence) -> dict[str, Any]:
+def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, Any]:
     def text(extent: float) -> str:
         if coordinate.discrete:
             return "all mirrored" if extent else "none mirrored"
         return coordinate.unit.extent(extent)
 
-    def change(extent: float, text: str, loss: Change, right: Change | None) -> dict[str, Any]:
-        accuracy = None if right is None else dataclasses.asdict(right)
+    def change(
+        extent: float, text: str, loss: Estimate, accuracy: Estimate | None
+    ) -> dict[str, Any]:
         return {
             "extent": extent,
             "text": text,
             "loss": dataclasses.asdict(loss),
-            "accuracy": accuracy,
+            "accuracy": None if accuracy is None else dataclasses.asdict(accuracy),
         }
 
     return {
-        "off": change(0.0, "switched off", found.off, found.off_right),
+        "off": change(0.0, "switched off", found.off, found.off_accuracy),
         "wider": change(
-            found.wider_extent, text(found.wider_extent), found.wider, found.wider_right
+            found.wider_extent, text(found.wider_extent), found.wider, found.wider_accuracy
         ),
         "profile": {
             "extents": found.extents,
@@ -314,7 +315,7 @@ def _evidence(coordinate: Coordinate, found: Evidence) -> dict[str, Any]:
             "high": [rise.high for rise in found.rise],
         },
         "tolerance": found.tolerance,
-        "reach": found.reach,
+        "reach": found.edge,
     }
 
 
@@ -329,17 +330,17 @@ def _score(entry: Score) -> dict[str, Any]:
         "low": shown.low,
         "high": shown.high,
         "mean_iou": None if entry.mean_iou is None else dataclasses.asdict(entry.mean_iou),
-        "items": entry.items,
+        "items": entry.n_items,
     }
 
 
-def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[str, Any]]:
+def _classes(given: Given, judged: dict[str, tuple[int, ItemResults]]) -> list[dict[str, Any]]:
     """How each model does class by class: its accuracy or, for masks, its intersection over union."""
     pixels = {name: found.pixels for name, (_, found) in judged.items() if found.pixels is not None}
     if pixels:
         shares, counts = (
             {name: found.iou() for name, found in pixels.items()},
-            next(iter(pixels.values())).holding(),
+            next(iter(pixels.values())).items_per_class(),
         )
         return [
             {
@@ -352,9 +353,9 @@ def _classes(given: Given, judged: dict[str, tuple[int, Judged]]) -> list[dict[s
     if given.task != "classification":
         return []
     rows = {
-        name: per_class(found.items.right, found.targets, len(given.class_names))
+        name: per_class(found.scores.correct, found.targets, len(given.class_names))
         for name, (_, found) in judged.items()
-        if found.items.right is not None and found.targets is not None
+        if found.scores.correct is not None and found.targets is not None
     }
     return [
         {
@@ -375,7 +376,9 @@ def _seeds(outcome: Outcome) -> list[dict[str, Any]]:
         with torch.random.fork_rng():
             torch.manual_seed(outcome.recipe.seed + i)
             accuracy = score(
-                "", outcome.recipe.test_copies, judge_all(learned.model, _test_batches(outcome))
+                "",
+                outcome.recipe.test_copies,
+                evaluate_items(learned.model, _test_batches(outcome)),
             ).accuracy
         found.append(
             {

@@ -1,29 +1,30 @@
-"""Measurements of models and of what was learned: functions that return small dataclasses, and never draw or print."""
+"""Measurements of trained models: functions that return small dataclasses, never draw or print."""
 
-from augerino.diagnostics.comparison import Judged, Score, judge_all, per_class, score
-from augerino.diagnostics.equivariance import Equivariance, equivariance_error
+from augerino.diagnostics.bootstrap import Estimate
+from augerino.diagnostics.comparison import ItemResults, Score, evaluate_items, per_class, score
+from augerino.diagnostics.equivariance import EquivarianceCurve, equivariance_curve
 from augerino.diagnostics.evaluation import Evaluation, evaluate
-from augerino.diagnostics.evidence import Change, Evidence, Findings, gather
+from augerino.diagnostics.evidence import CoordinateEvidence, Evidence, gather_evidence
 from augerino.diagnostics.orbit import Orbit, orbit
 from augerino.diagnostics.segmentation import confusion, iou, mean_iou, pixel_accuracy
 from augerino.diagnostics.verdict import Verdict, verdicts
 
 __all__ = [
-    "Change",
-    "Equivariance",
+    "CoordinateEvidence",
+    "EquivarianceCurve",
+    "Estimate",
     "Evaluation",
     "Evidence",
-    "Findings",
-    "Judged",
+    "ItemResults",
     "Orbit",
     "Score",
     "Verdict",
     "confusion",
-    "equivariance_error",
+    "equivariance_curve",
     "evaluate",
-    "gather",
+    "evaluate_items",
+    "gather_evidence",
     "iou",
-    "judge_all",
     "mean_iou",
     "orbit",
     "per_class",

@@ -1,4 +1,4 @@
-"""Models side by side on the same held-out items."""
+"""Several models compared on the same held-out items."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,101 +8,123 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.evidence import Change, resample
-from augerino.diagnostics.items import Items, has_valid_target, judge
-from augerino.diagnostics.pixels import Pixels
+from augerino.diagnostics.bootstrap import Estimate, normal_estimate, resample
+from augerino.diagnostics.items import ItemScores, has_valid_target, score_items
+from augerino.diagnostics.pixels import PixelCounts
 from augerino.errors import InputError
 from augerino.models import evaluation_mode
 
-MOST_RESAMPLED = 10_000
+MAX_RESAMPLED = 10_000  # items; above, the normal approximation is as good and far cheaper
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What one model made of held-out items, on the CPU: each item's loss and correctness, and beside them the targets of a
-    classification or regression, or the pixels of label maps."""
+class ItemResults:
+    """The results of one model on held-out items, on the CPU.
 
-    items: Items
+    Attributes:
+        scores: loss and accuracy of each item.
+        targets: the targets of a classification or regression, (items, ...); None for label maps.
+        pixels: pixel counts of label maps; None for other targets.
+    """
+
+    scores: ItemScores
     targets: Tensor | None
-    pixels: Pixels | None
+    pixels: PixelCounts | None
 
     @classmethod
-    def join(cls, parts: "Sequence[Judged]") -> "Judged":
-        """What one model made of several lots of items, as one."""
-        rights = [part.items.right for part in parts if part.items.right is not None]
+    def concatenate(cls, parts: "Sequence[ItemResults]") -> "ItemResults":
+        """Joins the results of several batches or processes, in order."""
+        loss = torch.cat([part.scores.loss for part in parts])
+        correct = [part.scores.correct for part in parts if part.scores.correct is not None]
         targets = [part.targets for part in parts if part.targets is not None]
         pixels = [part.pixels for part in parts if part.pixels is not None]
-        items = Items(
-            torch.cat([part.items.loss for part in parts]), torch.cat(rights) if rights else None
-        )
         return cls(
-            items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None
+            scores=ItemScores(loss, torch.cat(correct) if correct else None),
+            targets=torch.cat(targets) if targets else None,
+            pixels=PixelCounts.concatenate(pixels) if pixels else None,
         )
 
 
 @dataclass(frozen=True)
 class Score:
-    """One model's result: its mean loss and, for classes, the share of right answers (for label maps: of right pixels, and the
-    mean intersection over union), each with its bootstrap 95 % interval."""
+    """The result of one model, each value with its 95 % interval.
+
+    `accuracy` is the fraction of correct labels (of pixels, for label maps); None for regression.
+    """
 
     name: str
     copies: int
-    items: int
-    loss: Change
-    accuracy: Change | None
-    mean_iou: Change | None = None
+    n_items: int
+    loss: Estimate
+    accuracy: Estimate | None
+    mean_iou: Estimate | None = None
 
 
-def judge_all(model: nn.Module, loader: Iterable[Any]) -> Judged:
-    """Judges a model on every item of a loader, in evaluation mode; label maps without a pixel that counts are left out."""
-    where = next(model.parameters()).device
-    judged, targets, pixels = list[Items](), list[Tensor](), list[Pixels]()
+def evaluate_items(model: nn.Module, loader: Iterable[Any]) -> ItemResults:
+    """Scores every item of a loader of (input, target) batches, in evaluation mode.
+
+    Label maps in which every pixel is ignored are left out.
+    """
+    device = next(model.parameters()).device
+    parts = []
     with evaluation_mode(model):
         for batch in loader:
-            x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
-            prediction, known = model(x), has_valid_target(y)
-            prediction, y = prediction[known], y[known]
-            if len(y) == 0:
-                continue
-            judged.append(judge(prediction, y))
-            if not y.is_floating_point() and y.dim() > 1:  # whole maps would be too much to keep
-                pixels.append(Pixels.of(prediction.argmax(dim=1), y, prediction.shape[1]))
-            else:
-                targets.append(y.cpu())
-    if not judged:
+            x, y = tree.to(batch, device)
+            valid = has_valid_target(y)
+            prediction = model(x)[valid]
+            y = y[valid]
+            if len(y) > 0:
+                parts.append(_batch_results(prediction, y))
+    if not parts:
         raise InputError(
-            "There is no held-out item to judge the model by: none came, or every pixel of their masks is ignored."
+            "There are no held-out items to evaluate on: the loader is empty, "
+            "or every pixel of its masks is ignored."
         )
-    rights = [found.right.double().cpu() for found in judged if found.right is not None]
-    items = Items(
-        torch.cat([found.loss.double().cpu() for found in judged]),
-        torch.cat(rights) if rights else None,
+    return ItemResults.concatenate(parts)
+
+
+def _batch_results(prediction: Tensor, y: Tensor) -> ItemResults:
+    loss, correct = score_items(prediction, y)
+    scores = ItemScores(
+        loss=loss.double().cpu(),
+        correct=None if correct is None else correct.double().cpu(),
     )
-    return Judged(
-        items, torch.cat(targets) if targets else None, Pixels.join(pixels) if pixels else None
+    if y.is_floating_point() or y.dim() == 1:
+        return ItemResults(scores, targets=y.cpu(), pixels=None)
+    # The counts are kept instead of whole label maps, which would need too much memory.
+    n_classes = prediction.shape[1]
+    pixels = PixelCounts.of(prediction.argmax(dim=1), y, n_classes)
+    return ItemResults(scores, targets=None, pixels=pixels)
+
+
+def score(name: str, copies: int, results: ItemResults) -> Score:
+    """Means over items with their 95 % intervals. Pixels are pooled over items."""
+    loss, correct = results.scores
+    estimate = normal_estimate
+    if len(loss) <= MAX_RESAMPLED:
+        estimate = resample(len(loss)).estimate
+    accuracy = None
+    mean_iou = None
+    if results.pixels is not None:
+        accuracy = results.pixels.accuracy()
+        mean_iou = results.pixels.mean_iou()
+    elif correct is not None:
+        accuracy = estimate(correct)
+    return Score(
+        name=name,
+        copies=copies,
+        n_items=len(loss),
+        loss=estimate(loss),
+        accuracy=accuracy,
+        mean_iou=mean_iou,
     )
 
 
-def score(name: str, copies: int, judged: Judged) -> Score:
-    """Means over items, with intervals; of very many items the normal ones, which are the same there. Pixels are pooled."""
-    items = judged.items
-    change = resample(len(items.loss)).change if len(items.loss) <= MOST_RESAMPLED else _normal
-    if judged.pixels is not None:
-        accuracy: Change | None = judged.pixels.accuracy()
-    else:
-        accuracy = None if items.right is None else change(items.right)
-    mean_iou = None if judged.pixels is None else judged.pixels.mean_iou()
-    return Score(name, copies, len(items.loss), change(items.loss), accuracy, mean_iou)
-
-
-def _normal(values: Tensor) -> Change:
-    mean, error = float(values.mean()), 1.96 * float(values.std()) / len(values) ** 0.5
-    return Change(mean, mean - error, mean + error)
-
-
-def per_class(right: Tensor, y: Tensor, classes: int) -> list[tuple[int, float | None]]:
-    """For each class the number of items and the share of right answers; None where a class has no item."""
-    counts = [(y == label).sum().item() for label in range(classes)]
-    return [
-        (int(n), right[y == label].mean().item() if n else None) for label, n in enumerate(counts)
-    ]
+def per_class(correct: Tensor, y: Tensor, n_classes: int) -> list[tuple[int, float | None]]:
+    """The number of items and the accuracy of each class; None for a class without items."""
+    rows: list[tuple[int, float | None]] = []
+    for label in range(n_classes):
+        of_class = correct[y == label]
+        accuracy = of_class.mean().item() if len(of_class) else None
+        rows.append((len(of_class), accuracy))
+    return rows

@@ -1,23 +1,29 @@
-"""How far a model's label maps follow their input when it turns."""
+"""How far predicted label maps follow a transformed input."""
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
-from augerino.errors import InputError
+from augerino.diagnostics.orbit import coordinates_along
 from augerino.models import evaluation_mode
 from augerino.transforms import Transform
 
-SEEN = 0.999  # how much of a place must survive there and back to be compared
+MIN_COVERAGE = 0.999  # pixels that lose more than this to the border are not compared
 
 
 @dataclass(frozen=True)
-class Equivariance:
-    """The equivariance error at each value of a coordinate, over the pixels that were never out of the frame.
+class EquivarianceCurve:
+    """The equivariance error of label maps at each value of one coordinate.
 
-    `labels` is the share of pixels whose label differs between g^-1 f(g x) and f(x), `probabilities` the mean absolute
-    difference of their class probabilities. Both are 0 where g is the identity, and a little above 0 for the best of models
-    elsewhere, since sampling a map anew blurs it.
+    Only pixels that stay inside the frame are compared. Both errors are 0 at the identity. At
+    other values they are slightly above 0 even for an equivariant model, because resampling blurs.
+
+    Attributes:
+        coordinate: name of the coordinate that varies.
+        values: of that coordinate.
+        labels: fraction of pixels whose label differs between g^-1 f(g x) and f(x).
+        probabilities: mean absolute difference of the class probabilities.
     """
 
     coordinate: str
@@ -26,43 +32,52 @@ class Equivariance:
     probabilities: list[float]
 
 
-def equivariance_error(
+def equivariance_curve(
     model: nn.Module,
     x: Tensor,
     transform: Transform,
     coordinate: str,
     values: Tensor,
     where: Tensor | None = None,
-) -> Equivariance:
-    """Compares a model's prediction for moved images, moved back, with that for the images.
+) -> EquivarianceCurve:
+    """Compares the predicted label maps g^-1 f(g x) with f(x) along one coordinate of g.
+
+    `augerino.testing.equivariance_error` is the single relative error, for any kind of output.
 
     Args:
-        model: images to class scores or log-probabilities (B, classes, H, W); its mode is put back.
+        model: images to class scores or log-probabilities (B, classes, H, W); its mode is restored.
         x: images, (B, C, H, W).
-        transform: holds the coordinate, has an inverse and keeps the size of images.
-        coordinate: which one moves; the others stay at 0.
-        values: where to look, (m,).
-        where: pixels to compare, (B, H, W); all by default.
+        transform: has the coordinate and an inverse, and keeps the size of images.
+        coordinate: name of the coordinate that varies; the others stay at 0.
+        values: of that coordinate, (m,).
+        where: mask of the pixels to compare, (B, H, W); all by default.
     """
-    if coordinate not in transform.names:
-        raise InputError(
-            f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}."
-        )
-    labels, probabilities = [], []
+    along = coordinates_along(transform, coordinate, values.to(x))
+    labels = []
+    probabilities = []
     with evaluation_mode(model):
-        still = model(x).float().softmax(dim=1)
-        for value in values.tolist():
-            t = x.new_zeros(len(x), len(transform.names))
-            t[:, transform.names.index(coordinate)] = value
-            back = transform.inverse(model(transform(x, t)).float().softmax(dim=1), t)
-            seen = transform.coverage(back, t)
-            kept = (back[:, 0] >= 0 if seen is None else seen[:, 0] > SEEN) & (
-                True if where is None else where
-            )
-            labels.append(_mean((back.argmax(dim=1) != still.argmax(dim=1)).float(), kept))
-            probabilities.append(_mean((back - still).abs().mean(dim=1), kept))
-    return Equivariance(coordinate, values.tolist(), labels, probabilities)
+        reference = model(x).float().softmax(dim=1)
+        for row in along:
+            t = row.expand(len(x), -1)
+            moved = model(transform(x, t)).float().softmax(dim=1)
+            restored = transform.inverse(moved, t)
+            compared = torch.ones_like(restored[:, 0], dtype=torch.bool)
+            coverage = transform.coverage(restored, t)
+            if coverage is not None:
+                compared = coverage[:, 0] > MIN_COVERAGE
+            if where is not None:
+                compared = compared & where
+            changed = restored.argmax(dim=1) != reference.argmax(dim=1)
+            difference = (restored - reference).abs().mean(dim=1)
+            labels.append(_masked_mean(changed.float(), compared))
+            probabilities.append(_masked_mean(difference, compared))
+    return EquivarianceCurve(
+        coordinate=coordinate,
+        values=values.tolist(),
+        labels=labels,
+        probabilities=probabilities,
+    )
 
 
-def _mean(values: Tensor, kept: Tensor) -> float:
-    return float((values * kept).sum() / kept.sum().clamp_min(1))
+def _masked_mean(values: Tensor, mask: Tensor) -> float:
+    return float((values * mask).sum() / mask.sum().clamp_min(1))

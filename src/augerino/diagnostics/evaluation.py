@@ -1,4 +1,4 @@
-"""How good a model is on data it has not seen."""
+"""Mean loss and accuracy of a model."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,31 +13,48 @@ from augerino.models import evaluation_mode
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Mean loss over a dataset and, for classes, the share of right answers (of pixels, for label maps)."""
+    """The mean loss over a dataset and the fraction of correct labels (of pixels, for label maps).
+
+    `accuracy` is None for regression.
+    """
 
     loss: float
     accuracy: float | None
-    items: int
+    n_items: int
 
 
 def evaluate(
     model: nn.Module, loss: Callable[[Any, Any], Tensor], loader: Iterable[Any]
 ) -> Evaluation:
-    """Evaluates a model over a loader of (input, target) batches, in evaluation mode; the model's mode is put back."""
-    where = next(model.parameters()).device
-    items, total, right, answers, classes = 0, 0.0, 0, 0, False
+    """Evaluates a model over a loader of (input, target) batches, in evaluation mode.
+
+    The mean is over items, not batches. The mode of the model is restored afterwards.
+    """
+    device = next(model.parameters()).device
+    n_items = 0
+    loss_sum = 0.0
+    n_correct = 0
+    n_labels: int | None = None
     with evaluation_mode(model):
         for batch in loader:
-            x, y = (tree.map(lambda leaf: leaf.to(where), part) for part in batch)
+            x, y = tree.to(batch, device)
             prediction = model(x)
-            count = tree.batch_size(y)
-            items, total = items + count, total + count * float(loss(prediction, y))
-            if (
-                isinstance(y, Tensor)
-                and not y.is_floating_point()
-                and prediction.dim() == y.dim() + 1
-            ):
-                counted = valid_mask(y)
-                right += int(((prediction.argmax(dim=1) == y) & counted).sum())
-                classes, answers = True, answers + int(counted.sum())
-    return Evaluation(total / max(items, 1), right / max(answers, 1) if classes else None, items)
+            size = tree.batch_size(y)
+            n_items += size
+            loss_sum += size * float(loss(prediction, y))
+            if _has_class_scores(prediction, y):
+                valid = valid_mask(y)
+                n_correct += int(((prediction.argmax(dim=1) == y) & valid).sum())
+                n_labels = (n_labels or 0) + int(valid.sum())
+    return Evaluation(
+        loss=loss_sum / max(n_items, 1),
+        accuracy=None if n_labels is None else n_correct / max(n_labels, 1),
+        n_items=n_items,
+    )
+
+
+def _has_class_scores(prediction: Any, y: Any) -> bool:
+    """Whether a prediction (B, classes, ...) belongs to labels (B, ...)."""
+    if not isinstance(y, Tensor) or y.is_floating_point():
+        return False
+    return prediction.dim() == y.dim() + 1

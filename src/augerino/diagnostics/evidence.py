@@ -1,5 +1,6 @@
-"""How the held-out loss answers when one coordinate is widened, switched off, or set to a value: the ground of a verdict."""
+"""Held-out loss with one coordinate widened, disabled or fixed: the evidence behind a verdict."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,85 +9,64 @@ from torch import Tensor
 
 from augerino import tree
 from augerino.augmentation import Element
-from augerino.diagnostics.items import Items, chance, has_valid_target, judge
+from augerino.diagnostics.bootstrap import Estimate, Resamples, percentile_interval, resample
+from augerino.diagnostics.items import ItemScores, chance, has_valid_target, score_items
 from augerino.errors import InputError
 from augerino.models import InvariantModel, evaluation_mode
 
-WIDER = 1.5  # how much wider than learned a coordinate is tried
-KNOWN = 0.05  # a rise of the loss by this share of what the network knows is where an extent ends
-RESAMPLES = 1000
+WIDER = 1.5  # factor by which a coordinate is widened
+TOLERANCE = 0.05  # rise of the loss that ends a range, as a fraction of the information
 
 
 @dataclass(frozen=True)
-class Change:
-    """A mean change over held-out items, each compared with itself, and its bootstrap 95 % interval."""
+class CoordinateEvidence:
+    """Held-out measurements of one coordinate.
 
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Resamples:
-    """Bootstrap draws of items: how often each one counts in each draw, (draws, items)."""
-
-    counts: Tensor
-
-    def means(self, values: Tensor) -> Tensor:
-        """The mean of one value an item in every draw."""
-        return self.counts @ values.double().cpu() / values.numel()
-
-    def change(self, values: Tensor) -> Change:
-        low, high = (
-            self.means(values).quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-        )
-        return Change(float(values.double().mean()), low, high)
-
-
-def resample(items: int, seed: int = 0) -> Resamples:
-    """Bootstrap draws of so many items."""
-    generator = torch.Generator().manual_seed(seed)
-    draws = [
-        torch.randint(items, (items,), generator=generator).bincount(minlength=items)
-        for _ in range(RESAMPLES)
-    ]
-    return Resamples(torch.stack(draws).double())
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What held-out data say of one coordinate.
-
-    `off` and `wider` are changes of the loss (and of the share of right answers) when the coordinate is switched off and
-    when it is made `WIDER` times as wide, against the learned augmentation. `rise[i]` is the change of the loss when every input
-    is moved by exactly ±`extents[i]` along it, against not moving it. `reach` is where that rise passes `tolerance`, with its
-    95 % interval; both are None where it never does within `extents`.
+    Attributes:
+        coordinate: its name.
+        off: change of the loss when the coordinate is fixed at 0, against the learned augmentation.
+        off_accuracy: the same for accuracy; None for regression.
+        wider: change of the loss when the coordinate is `WIDER` times as wide.
+        wider_accuracy: the same for accuracy; None for regression.
+        wider_extent: the extent of the widened coordinate.
+        extents: where the loss was measured.
+        rise: `rise[i]` is the change of the loss when every input moves by exactly ±`extents[i]`.
+        tolerance: the rise that ends a range.
+        edge: the extent at which the rise exceeds the tolerance; None if it never does.
+        interval: 95 % interval of `edge`; None if there is no edge.
     """
 
     coordinate: str
-    off: Change
-    off_right: Change | None
-    wider: Change
-    wider_right: Change | None
+    off: Estimate
+    off_accuracy: Estimate | None
+    wider: Estimate
+    wider_accuracy: Estimate | None
     wider_extent: float
     extents: list[float]
-    rise: list[Change]
+    rise: list[Estimate]
     tolerance: float
-    reach: float | None
+    edge: float | None
     interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
-class Findings:
-    """The evidence for every coordinate, and whether the network knows anything of the held-out data at all."""
+class Evidence:
+    """Held-out measurements of every coordinate.
 
-    items: int
-    chance: float  # loss of a guess that does not look
-    known: Change  # by how much the network, its inputs left as they are, is better than that
-    coordinates: dict[str, Evidence]
+    Attributes:
+        n_items: number of held-out items.
+        chance: loss of the best constant prediction.
+        information: chance minus the loss of the network on unmoved inputs.
+        coordinates: the measurements by coordinate.
+    """
+
+    n_items: int
+    chance: float
+    information: Estimate
+    coordinates: dict[str, CoordinateEvidence]
 
 
-def gather(
+def gather_evidence(
     model: InvariantModel,
     x: Any,
     y: Tensor,
@@ -95,153 +75,172 @@ def gather(
     draws: int = 1,
     chunk: int = 500,
     seed: int = 0,
-) -> Findings:
-    """Measures, on data the model was not trained on, what each coordinate of its augmentation does to the loss.
+) -> Evidence:
+    """Measures how each coordinate of the augmentation changes the held-out loss.
 
     Every comparison is paired: the same items under the same draws of all other coordinates.
 
     Args:
         model: trained.
         x: held-out inputs; a few hundred are enough.
-        y: their targets. Masks without a single pixel that counts are left out.
-        steps: at how many extents each continuous coordinate is looked at.
-        draws: how often each item is drawn.
-        chunk: items at once.
+        y: their targets. Masks in which every pixel is ignored are left out.
+        steps: number of extents at which each continuous coordinate is measured.
+        draws: augmented copies of each item.
+        chunk: number of items evaluated at once.
         seed: of draws and resamples.
     """
-    where = next(model.parameters()).device
-    asked = has_valid_target(y)
-    if not asked.any():
-        raise InputError(
-            "Every pixel of the held-out masks is ignored, so they say nothing: give some that are labelled."
-        )
-    x, y = (tree.map(lambda leaf: leaf[asked.to(leaf.device)].to(where), part) for part in (x, y))
-    look = _Look(model, x, y, draws, chunk, seed)
-    best = chance(y)
+    device = next(model.parameters()).device
+    valid = has_valid_target(y)
+    if not valid.any():
+        raise InputError("Every pixel of the held-out masks is ignored: pass masks with labels.")
+    x = tree.to(tree.map(lambda leaf: leaf[valid.to(leaf.device)], x), device)
+    y = y[valid].to(device)
+    items = _PairedItems(model, x, y, draws=draws, chunk=chunk, seed=seed)
     resamples = resample(len(y), seed)
+    chance_loss = chance(y)
     with evaluation_mode(model):
-        learned = look.at(look.t)
-        known = resamples.change(best - look.at(torch.zeros_like(look.t)).loss)
-        tolerance = KNOWN * max(known.mean, 1e-3 * best)
-        found = {
-            name: _examine(look, i, name, learned, tolerance, steps, resamples)
-            for i, name in enumerate(model.augmentation.names)
+        unmoved = items.scores_at(torch.zeros_like(items.t))
+        information = resamples.estimate(chance_loss - unmoved.loss)
+        tolerance = TOLERANCE * max(information.mean, 1e-3 * chance_loss)
+        learned = items.scores_at(items.t)
+        coordinates = {
+            name: _measure(items, index, learned, tolerance, steps=steps, resamples=resamples)
+            for index, name in enumerate(model.augmentation.names)
         }
-    return Findings(len(y), best, known, found)
+    return Evidence(
+        n_items=len(y), chance=chance_loss, information=information, coordinates=coordinates
+    )
 
 
-class _Look:
-    """Items under fixed draws, so that two looks differ in one coordinate only."""
+class _PairedItems:
+    """Held-out items under fixed draws t, so that two measurements differ in one coordinate only.
+
+    t: (draws * items, k)
+    """
 
     def __init__(
-        self, model: InvariantModel, x: Any, y: Tensor, draws: int, chunk: int, seed: int
+        self, model: InvariantModel, x: Any, y: Tensor, *, draws: int, chunk: int, seed: int
     ) -> None:
-        self.model, self.x, self.y, self.draws, self.chunk = model, x, y, draws, chunk
+        self.model = model
+        self.x = x
+        self.y = y
+        self.draws = draws
+        self.chunk = chunk
         with torch.random.fork_rng(devices=[y.device] if y.device.type == "cuda" else []):
             torch.manual_seed(seed)
             self.t = model.augmentation.sample(draws * len(y)).t.detach()
 
-    def at(self, t: Tensor) -> Items:
-        """Mean loss and correctness of each item over its draws, moved by the coordinates t (draws n, k)."""
+    def scores_at(self, t: Tensor) -> ItemScores:
+        """Mean scores of each item over its draws, at coordinates t (draws * items, k)."""
         parts = []
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
             items = rows % len(self.y)
             g = Element(self.model.augmentation.transform, t[rows])
-            parts.append(judge(self.model.average_over(_take(self.x, items), g), self.y[items]))
-        loss, right = (
-            None if column[0] is None else self._mean(torch.cat(column))
-            for column in zip(*parts, strict=True)
-        )
-        assert loss is not None
-        return Items(loss, right)
+            prediction = self.model.average_over(tree.take(self.x, items), g)
+            parts.append(score_items(prediction, self.y[items]))
+        loss = self._mean_over_draws([part.loss for part in parts])
+        correct = [part.correct for part in parts if part.correct is not None]
+        return ItemScores(loss, self._mean_over_draws(correct) if correct else None)
 
-    def _mean(self, values: Tensor) -> Tensor:
-        return values.reshape(self.draws, -1).mean(dim=0).double().cpu()
-
-    def moved(self, index: int, value: float | Tensor) -> Items:
-        """The items with one coordinate set to a value."""
+    def scores_with(self, index: int, value: float | Tensor) -> ItemScores:
+        """Mean scores of each item with one coordinate set to a value."""
         t = self.t.clone()
         t[:, index] = value
-        return self.at(t)
+        return self.scores_at(t)
+
+    def _mean_over_draws(self, parts: list[Tensor]) -> Tensor:
+        return torch.cat(parts).reshape(self.draws, -1).mean(dim=0).double().cpu()
 
 
-def _examine(
-    look: _Look,
-    i: int,
-    name: str,
-    learned: Items,
+def _measure(
+    items: _PairedItems,
+    index: int,
+    learned: ItemScores,
     tolerance: float,
+    *,
     steps: int,
     resamples: Resamples,
-) -> Evidence:
-    coordinate = look.model.augmentation.coordinates[i]
-    reach = coordinate.max_abs
+) -> CoordinateEvidence:
+    coordinate = items.model.augmentation.coordinates[index]
     limit = coordinate.limit
-    discrete = coordinate.discrete
-    off = look.moved(i, 0.0)
-    wider_extent = 1.0 if discrete else min(WIDER * reach, limit)
-    wider = look.moved(i, 1.0 if discrete else look.t[:, i] * (wider_extent / max(reach, 1e-12)))
-    if discrete:
-        extents, losses = [0.0, 1.0], [off.loss, wider.loss]
+    off = items.scores_with(index, 0.0)
+    if coordinate.discrete:
+        wider_extent = 1.0
+        wider = items.scores_with(index, 1.0)
+        extents = [0.0, 1.0]
+        losses = [off.loss, wider.loss]
     else:
-        span = min(limit, max(2 * reach, 0.1 * limit if limit < float("inf") else 2 * reach))
-        extents = torch.linspace(0, span, steps + 1).tolist()
-        losses = [off.loss] + [
-            (look.moved(i, e).loss + look.moved(i, -e).loss) / 2 for e in extents[1:]
-        ]
+        wider_extent = min(WIDER * coordinate.max_abs, limit)
+        factor = wider_extent / max(coordinate.max_abs, 1e-12)
+        wider = items.scores_with(index, factor * items.t[:, index])
+        largest = _largest_extent(coordinate.max_abs, limit)
+        extents = torch.linspace(0, largest, steps + 1).tolist()
+        losses = [off.loss]
+        for value in extents[1:]:
+            right = items.scores_with(index, value).loss
+            left = items.scores_with(index, -value).loss
+            losses.append((right + left) / 2)
     rises = torch.stack(losses) - losses[0]  # (extents, items)
-    crossing, interval = (
-        (None, None) if discrete else _crossing(rises, extents, tolerance, resamples)
-    )
-    return Evidence(
-        name,
-        resamples.change(off.loss - learned.loss),
-        None
-        if off.right is None or learned.right is None
-        else resamples.change(off.right - learned.right),
-        resamples.change(wider.loss - learned.loss),
-        None
-        if wider.right is None or learned.right is None
-        else resamples.change(wider.right - learned.right),
-        wider_extent,
-        extents,
-        [resamples.change(rise) for rise in rises],
-        tolerance,
-        crossing,
-        interval,
+    edge = None
+    interval = None
+    if not coordinate.discrete:
+        edge, interval = _find_edge(rises, extents, tolerance, resamples)
+    return CoordinateEvidence(
+        coordinate=coordinate.name,
+        off=resamples.estimate(off.loss - learned.loss),
+        off_accuracy=_accuracy_change(off, learned, resamples),
+        wider=resamples.estimate(wider.loss - learned.loss),
+        wider_accuracy=_accuracy_change(wider, learned, resamples),
+        wider_extent=wider_extent,
+        extents=extents,
+        rise=[resamples.estimate(rise) for rise in rises],
+        tolerance=tolerance,
+        edge=edge,
+        interval=interval,
     )
 
 
-def _crossing(
+def _largest_extent(learned: float, limit: float) -> float:
+    """Twice the learned extent, at least a tenth of the limit, at most the limit."""
+    if math.isinf(limit):
+        return 2 * learned
+    return min(limit, max(2 * learned, 0.1 * limit))
+
+
+def _accuracy_change(
+    changed: ItemScores, learned: ItemScores, resamples: Resamples
+) -> Estimate | None:
+    if changed.correct is None or learned.correct is None:
+        return None
+    return resamples.estimate(changed.correct - learned.correct)
+
+
+def _find_edge(
     rises: Tensor, extents: list[float], tolerance: float, resamples: Resamples
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Where the mean rise first passes the tolerance, and the 95 % interval of that place over resampled items."""
-    means = torch.stack([resamples.means(rise) for rise in rises], dim=1)  # (resamples, extents)
-    places = _first_above(means, torch.tensor(extents, dtype=means.dtype), tolerance)
-    (place,) = _first_above(
-        rises.mean(dim=1)[None], torch.tensor(extents, dtype=means.dtype), tolerance
-    ).tolist()
-    if place >= extents[-1]:
+    """The extent at which the mean rise first exceeds the tolerance, and its 95 % interval.
+
+    rises: (extents, items)
+    """
+    points = torch.tensor(extents, dtype=rises.dtype)
+    edge = _first_crossing(rises.mean(dim=1)[None], points, tolerance).item()
+    if edge >= extents[-1]:
         return None, None
-    low, high = places.quantile(torch.tensor([0.025, 0.975], dtype=places.dtype)).tolist()
-    return place, (low, high)
+    resampled = torch.stack([resamples.means(rise) for rise in rises], dim=1)
+    return edge, percentile_interval(_first_crossing(resampled, points, tolerance))
 
 
-def _first_above(curves: Tensor, extents: Tensor, level: float) -> Tensor:
-    """The first place, between the points by straight lines, where each curve (m, points) passes a level; the end if never."""
+def _first_crossing(curves: Tensor, points: Tensor, level: float) -> Tensor:
+    """The first point at which each curve exceeds a level, by linear interpolation.
+
+    The last point where a curve never does.   curves: (m, points)   returns (m,)
+    """
     above = curves > level
     above[:, 0] = False
-    first = above.float().argmax(dim=1)
-    before, after = (
-        curves.gather(1, (first - 1).clamp_min(0)[:, None])[:, 0],
-        curves.gather(1, first[:, None])[:, 0],
-    )
-    share = ((level - before) / (after - before).clamp_min(1e-12)).clamp(0, 1)
-    place = extents[(first - 1).clamp_min(0)] + share * (
-        extents[first] - extents[(first - 1).clamp_min(0)]
-    )
-    return torch.where(above.any(dim=1), place, extents[-1])
-
-
-def _take(x: Any, items: Tensor) -> Any:
-    return tree.map(lambda leaf: leaf[items], x)
+    after = above.float().argmax(dim=1)
+    before = (after - 1).clamp_min(0)
+    low = curves.gather(1, before[:, None])[:, 0]
+    high = curves.gather(1, after[:, None])[:, 0]
+    fraction = ((level - low) / (high - low).clamp_min(1e-12)).clamp(0, 1)
+    crossing = points[before] + fraction * (points[after] - points[before])
+    return torch.where(above.any(dim=1), crossing, points[-1])

@@ -1,7 +1,8 @@
-"""Real examples moved along each coordinate, inside the learned extent and beyond it, with what the model says at each step."""
+"""Examples moved along each coordinate, within the learned range and beyond, with predictions."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.augmentation import Augmentation
+from augerino.coordinate import LearnedCoordinate
 from augerino.diagnostics.frames import UNKNOWN, draw, draw_labels, label_key, reduced, strip
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import files
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 VERSION = 1
-EXAMPLES = 6  # at most
-_BYTES = 1_600_000  # of all strips together; a page holds them as base64, a third larger
-_AT_ONCE = 8_000_000  # numbers in one batch that goes through the model
-_FLOOR = 0.25  # of the limit (or of 1): how far an example is moved at least, where hardly anything was learned
+MAX_EXAMPLES = 6
+MAX_BYTES = 1_600_000  # of all strips together; base64 in the report adds a third
+MAX_BATCH = 8_000_000  # numbers in one batch through the model
+MIN_RANGE = 0.25  # an example moves at least this fraction of the limit (of 1 without a limit)
+MAX_VALUES = 4  # values of a regression that are shown
 
 
 def write_gallery(
@@ -35,49 +37,52 @@ def write_gallery(
     *,
     frames: int = 13,
 ) -> None:
-    """Writes gallery.json and one PNG strip per example and coordinate into a folder; for masks also one of the predicted and one
-    of the true mask, to lay over it.
+    """Writes gallery.json and one PNG strip per example and coordinate into a folder.
+
+    For masks also writes strips of the predicted and the true mask, to be laid over the image.
 
     Args:
-        folder: is made where it does not exist.
-        model: learned; predicts in evaluation mode with a seed of its own, and is left as it was.
+        folder: created if it does not exist.
+        model: evaluated in evaluation mode with a fixed seed; its mode is restored.
         examples: a batch of inputs, of which the first six are shown.
-        truths: their targets: classes (B,), values (B, ...) or masks (B, H, W); None where they are not known.
+        truths: targets: labels (B,), values (B, ...) or masks (B, H, W); None if unknown.
         class_names: of a classification or segmentation.
         task: classification, regression or segmentation.
-        kind: images, masks, signals, points or values: how an input is drawn.
-        frames: how many steps a continuous coordinate has; odd, so that the middle one is the input as it is.
+        kind: images, masks, signals, points or values; selects how an input is drawn.
+        frames: steps of a continuous coordinate; odd, so that the middle one is the input itself.
     """
     folder.mkdir(parents=True, exist_ok=True)
     device = model.augmentation.distribution.extent.device
-    examples = tree.map(lambda leaf: leaf[:EXAMPLES].to(device), examples)
-    count, names = tree.batch_size(examples), model.augmentation.names
-    steps = [_steps(model.augmentation, i, frames) for i in range(len(names))]
-    most = _BYTES // max(count * len(names), 1)
-    strips, shown = [], set[int]()
-    for e in range(count):
-        x = _item(examples, e)
-        truth = None if truths is None else truths[e]
-        for i, step in enumerate(steps):
-            t = torch.zeros(len(step["values"]), len(names), device=device)
-            t[:, i] = torch.tensor(step["values"], device=device)
-            pictures, predictions, masks = _look(model, x, t, truth, task, kind)
-            data, width, height = strip(pictures, most)
+    examples = tree.to(tree.take(examples, slice(MAX_EXAMPLES)), device)
+    n_examples = tree.batch_size(examples)
+    axes = [_axis(coordinate, frames) for coordinate in model.augmentation.coordinates]
+    n_coordinates = len(axes)
+    max_bytes = MAX_BYTES // max(n_examples * n_coordinates, 1)
+    strips = []
+    classes = set[int]()
+    for example in range(n_examples):
+        x = tree.take(examples, slice(example, example + 1))
+        truth = None if truths is None else truths[example]
+        for index, axis in enumerate(axes):
+            t = torch.zeros(len(axis["values"]), n_coordinates, device=device)
+            t[:, index] = torch.tensor(axis["values"], device=device)
+            shown = _predict_frames(model, x, t, truth, task)
+            name = f"{example}-{index}"
+            size = _write_strip(folder / f"{name}.png", draw(kind, shown.inputs), max_bytes)
             entry = {
-                "example": e,
-                "coordinate": i,
-                "file": f"{e}-{i}.png",
-                "width": width,
-                "height": height,
+                "example": example,
+                "coordinate": index,
+                "file": f"{name}.png",
+                "width": size[0],
+                "height": size[1],
             }
-            files.write_atomically(folder / f"{e}-{i}.png", data)
-            for layer, labels in masks.items():
-                files.write_atomically(
-                    folder / f"{e}-{i}-{layer}.png", strip(draw_labels(labels), most // 2)[0]
-                )
-                shown |= set(labels.unique().tolist()) - {UNKNOWN}
-            layers = {"masks": {layer: f"{e}-{i}-{layer}.png" for layer in masks}} if masks else {}
-            strips.append({**entry, **layers, "predictions": predictions})
+            for layer, labels in shown.masks.items():
+                path = folder / f"{name}-{layer}.png"
+                _write_strip(path, draw_labels(labels), max_bytes // 2)
+                classes |= set(labels.unique().tolist()) - {UNKNOWN}
+            if shown.masks:
+                entry["masks"] = {layer: f"{name}-{layer}.png" for layer in shown.masks}
+            strips.append({**entry, "predictions": shown.predictions})
     files.write_json(
         folder / "gallery.json",
         {
@@ -85,22 +90,28 @@ def write_gallery(
             "kind": kind,
             "task": task,
             "class_names": list(class_names),
-            "legend": [
-                {"class": c, "color": label_key(c)[0], "chequered": label_key(c)[1]}
-                for c in sorted(shown)
-            ],
-            "examples": [
-                {"truth": None if truths is None else _plain(truths[e], task)} for e in range(count)
-            ],
-            "coordinates": steps,
+            "legend": [_legend_entry(label) for label in sorted(classes)],
+            "examples": [{"truth": _target(truths, i, task)} for i in range(n_examples)],
+            "coordinates": axes,
             "strips": strips,
         },
     )
 
 
-def _steps(augmentation: Augmentation, index: int, count: int) -> dict[str, Any]:
-    """Where one coordinate is looked at: up to the learned ends, and as far again beyond them."""
-    coordinate = augmentation.coordinates[index]
+def _write_strip(path: Path, frames: "list[Image]", max_bytes: int) -> tuple[int, int]:
+    """Writes frames as one PNG and returns the width and height of a frame."""
+    data, width, height = strip(frames, max_bytes)
+    files.write_atomically(path, data)
+    return width, height
+
+
+def _legend_entry(label: int) -> dict[str, Any]:
+    color, is_chequered = label_key(label)
+    return {"class": label, "color": color, "chequered": is_chequered}
+
+
+def _axis(coordinate: LearnedCoordinate, count: int) -> dict[str, Any]:
+    """The values at which one coordinate is shown: up to the learned edges, and as far beyond."""
     if coordinate.discrete:
         return {
             "name": coordinate.name,
@@ -111,136 +122,154 @@ def _steps(augmentation: Augmentation, index: int, count: int) -> dict[str, Any]
         }
     low = min(0.0, coordinate.low)
     high = max(0.0, coordinate.high)
-    sides = [side for side in (low, high) if side != 0] or [-_FLOOR, _FLOOR]
-    each = max(1, (count - 1) // len(sides))
-    points = sorted(
-        {0.0, *(point for side in sides for point in _side(side, coordinate.limit, each))}
-    )
+    edges = [edge for edge in (low, high) if edge != 0] or [-MIN_RANGE, MIN_RANGE]
+    values = {0.0}
+    for edge in edges:
+        values.update(_values_towards(edge, coordinate.limit, max(1, (count - 1) // len(edges))))
+    points = sorted(values)
     slack = 1e-6 * max(abs(low), abs(high))
-    inside = [low - slack <= value <= high + slack for value in points]
     return {
         "name": coordinate.name,
         "values": points,
-        "texts": [coordinate.unit.value(v) for v in points],
-        "inside": inside,
+        "texts": [coordinate.unit.value(value) for value in points],
+        "inside": [low - slack <= value <= high + slack for value in points],
         "discrete": False,
     }
 
 
-def _side(end: float, limit: float, count: int) -> list[float]:
-    """From the identity to a learned end and past it: half of the steps each, or all on one part where the other is empty."""
-    sign, end = math.copysign(1.0, end), min(abs(end), limit)
-    far = min(limit, max(2 * end, _FLOOR * (limit if math.isfinite(limit) else 1.0)))
-    within = (
-        0 if end < 0.1 * far else count if end > 0.97 * far else min(count - 1, max(1, count // 2))
-    )
-    near = [end * (i + 1) / within for i in range(within)]
-    start = near[-1] if near else 0.0
-    beyond = [start + (far - start) * (i + 1) / (count - within) for i in range(count - within)]
-    return [sign * value for value in (*near, *beyond)]
+def _values_towards(edge: float, limit: float, count: int) -> list[float]:
+    """Values from 0 to a learned edge and beyond, half of them on each part.
 
-
-def _item(batch: Any, index: int) -> Any:
-    return tree.map(lambda leaf: leaf[index : index + 1], batch)
-
-
-def _look(
-    model: InvariantModel, x: Any, t: Tensor, truth: Tensor | None, task: str, kind: str
-) -> "tuple[list[Image], list[dict[str, Any]], dict[str, Tensor]]":
-    """One example at every step: its pictures, the model's predictions, and the masks to lay over (F, H, W).
-
-    A few steps at a time, so that memory stays bounded.
+    All are on one part where the other is too short to show.
     """
-    numbers = sum(leaf.numel() for leaf in tree.leaves(x)) * model.test_copies
-    shown, predictions, masks = list[Tensor](), list[dict[str, Any]](), dict[str, list[Tensor]]()
+    sign = math.copysign(1.0, edge)
+    edge = min(abs(edge), limit)
+    scale = limit if math.isfinite(limit) else 1.0
+    end = min(limit, max(2 * edge, MIN_RANGE * scale))
+    if edge < 0.1 * end:
+        n_inside = 0
+    elif edge > 0.97 * end:
+        n_inside = count
+    else:
+        n_inside = min(count - 1, max(1, count // 2))
+    n_beyond = count - n_inside
+    inside = [edge * (i + 1) / n_inside for i in range(n_inside)]
+    start = inside[-1] if inside else 0.0
+    beyond = [start + (end - start) * (i + 1) / n_beyond for i in range(n_beyond)]
+    return [sign * value for value in (*inside, *beyond)]
+
+
+@dataclass(frozen=True)
+class _Frames:
+    """One example at every value of a coordinate.
+
+    Attributes:
+        inputs: moved inputs, reduced in size, (F, ...).
+        predictions: one JSON object per frame.
+        masks: predicted and true label maps (F, H, W) by name; empty unless a segmentation.
+    """
+
+    inputs: Tensor
+    predictions: list[dict[str, Any]]
+    masks: dict[str, Tensor]
+
+
+def _predict_frames(
+    model: InvariantModel, x: Any, t: Tensor, truth: Tensor | None, task: str
+) -> _Frames:
+    """Moves one example by each row of t and predicts, a few rows at a time to bound memory."""
+    numbers_per_frame = sum(leaf.numel() for leaf in tree.leaves(x)) * model.test_copies
+    rows_at_once = max(1, MAX_BATCH // max(numbers_per_frame, 1))
+    inputs: list[Tensor] = []
+    predictions: list[dict[str, Any]] = []
+    masks: dict[str, list[Tensor]] = {}
     with evaluation_mode(model), torch.random.fork_rng():
         torch.manual_seed(0)
-        for part in t.split(max(1, _AT_ONCE // max(numbers, 1))):
-            moved = model.augmentation.transform(_repeat(x, len(part)), part)
+        for rows in t.split(rows_at_once):
+            moved = model.augmentation.transform(_expand(x, len(rows)), rows)
             outputs = model(moved).float()
-            shown.append(
-                reduced(max(tree.leaves(moved), key=lambda leaf: leaf.dim()).detach().cpu())
-            )
-            if task == "segmentation":
-                layers = _masks(model, outputs, truth, part)
-                predictions += _compared(outputs, layers)
-                for name, labels in layers.items():
-                    masks.setdefault(name, []).append(_reduced_labels(labels))
-            else:
-                predictions += _told(outputs, task)
-    return (
-        draw(kind, torch.cat(shown)),
-        predictions,
-        {name: torch.cat(labels) for name, labels in masks.items()},
+            largest = max(tree.leaves(moved), key=lambda leaf: leaf.dim())
+            inputs.append(reduced(largest.detach().cpu()))
+            if task != "segmentation":
+                predictions += _predictions(outputs, task)
+                continue
+            layers = _mask_layers(model, outputs, truth, rows)
+            predictions += _agreements(outputs, layers.get("true"))
+            for name, labels in layers.items():
+                small = reduced(labels[:, None].float().cpu(), mode="nearest")
+                masks.setdefault(name, []).append(small[:, 0].long())
+    return _Frames(
+        inputs=torch.cat(inputs),
+        predictions=predictions,
+        masks={name: torch.cat(parts) for name, parts in masks.items()},
     )
 
 
-def _repeat(x: Any, n: int) -> Any:
+def _expand(x: Any, n: int) -> Any:
     return tree.map(lambda leaf: leaf.expand(n, *leaf.shape[1:]), x)
 
 
-def _told(outputs: Tensor, task: str) -> list[dict[str, Any]]:
-    """What the model says of each of several inputs, as JSON can hold it."""
+def _predictions(outputs: Tensor, task: str) -> list[dict[str, Any]]:
+    """The values of a regression, or the most probable class, of each frame."""
     if task == "regression":
-        return [
-            {"values": [_finite(value) for value in row[:4]]} for row in outputs.flatten(1).tolist()
-        ]
+        return [{"values": _finite_values(row)} for row in outputs]
     top = outputs.softmax(dim=1).max(dim=1)
     pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
     return [{"class": label, "probability": _finite(value)} for label, value in pairs]
 
 
-def _compared(outputs: Tensor, layers: dict[str, Tensor]) -> list[dict[str, Any]]:
-    """For each frame the share of pixels whose class is right, of those that are known; None where none is."""
-    if "true" not in layers:
+def _agreements(outputs: Tensor, true: Tensor | None) -> list[dict[str, Any]]:
+    """The fraction of known pixels with the correct class in each frame; None without any."""
+    if true is None:
         return [{} for _ in outputs]
-    known = (layers["true"] != UNKNOWN).flatten(1)
-    right = (_labels(outputs) == layers["true"]).flatten(1) & known
-    pairs = zip(right.sum(dim=1).tolist(), known.sum(dim=1).tolist(), strict=True)
-    return [{"agreement": count / total if total else None} for count, total in pairs]
+    known = (true != UNKNOWN).flatten(1)
+    correct = (_predicted_labels(outputs) == true).flatten(1) & known
+    counts = zip(correct.sum(dim=1).tolist(), known.sum(dim=1).tolist(), strict=True)
+    return [{"agreement": count / total if total else None} for count, total in counts]
 
 
-def _masks(
+def _mask_layers(
     model: InvariantModel, outputs: Tensor, truth: Tensor | None, t: Tensor
 ) -> dict[str, Tensor]:
-    """The predicted mask of each frame, and the true one moved along; both unknown where the picture did not reach.
+    """The predicted mask of each frame and the moved true mask, (F, H, W) each.
 
-    A pixel of the moved mask has the class that fills most of it.   (H, W) -> (F, H, W) each
+    Pixels from outside the image are unknown. A pixel of the moved mask gets the class that
+    covers most of it.
     """
-    there = (
-        (truth if truth is not None else outputs.new_zeros(outputs.shape[-2:])).long().to(t.device)
-    )
-    classes = there.unique()
-    planes = torch.cat(
-        [there == classes[:, None, None], torch.ones_like(there)[None].bool()]
-    ).float()
+    if truth is None:
+        labels = torch.zeros(outputs.shape[-2:], dtype=torch.long, device=t.device)
+    else:
+        labels = truth.long().to(t.device)
+    classes = labels.unique()
+    inside = torch.ones_like(labels)[None].bool()
+    planes = torch.cat([labels == classes[:, None, None], inside]).float()
     action = getattr(model, "action", model.augmentation.transform)
     moved = action(planes.expand(len(t), *planes.shape), t)
+    layers = {"predicted": _predicted_labels(outputs)}
+    if truth is not None:
+        layers["true"] = classes[moved[:, :-1].argmax(dim=1)]
     outside = moved[:, -1] < 0.5
-    layers = {"predicted": _labels(outputs)} | (
-        {} if truth is None else {"true": classes[moved[:, :-1].argmax(dim=1)]}
-    )
-    return {name: labels.masked_fill(outside, UNKNOWN) for name, labels in layers.items()}
+    return {name: mask.masked_fill(outside, UNKNOWN) for name, mask in layers.items()}
 
 
-def _labels(outputs: Tensor) -> Tensor:
-    """The predicted mask: the best class, or the sign of a single score.   (F, classes, H, W) -> (F, H, W)"""
-    return outputs.argmax(dim=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).long()
+def _predicted_labels(outputs: Tensor) -> Tensor:
+    """The most probable class, or the sign of a single score.   (F, classes, H, W) -> (F, H, W)"""
+    if outputs.shape[1] == 1:
+        return (outputs[:, 0] > 0).long()
+    return outputs.argmax(dim=1)
 
 
-def _reduced_labels(labels: Tensor) -> Tensor:
-    return reduced(labels[:, None].float().cpu(), mode="nearest")[:, 0].long()
-
-
-def _plain(truth: Tensor, task: str) -> Any:
-    """A target as JSON can hold it; a mask is in the pictures already."""
-    if task == "segmentation":
+def _target(truths: Tensor | None, index: int, task: str) -> Any:
+    """A target as JSON; None for masks, which are in the strips, and for unknown targets."""
+    if truths is None or task == "segmentation":
         return None
-    return (
-        int(truth)
-        if task == "classification"
-        else [_finite(value) for value in truth.flatten().tolist()[:4]]
-    )
+    if task == "classification":
+        return int(truths[index])
+    return _finite_values(truths[index])
+
+
+def _finite_values(values: Tensor) -> list[float | None]:
+    return [_finite(value) for value in values.flatten().tolist()[:MAX_VALUES]]
 
 
 def _finite(value: float) -> float | None:

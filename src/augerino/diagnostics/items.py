@@ -1,4 +1,4 @@
-"""Loss and correctness of single items, for any of our kinds of targets."""
+"""Loss and accuracy of single items, for classes, label maps and continuous targets."""
 
 from typing import NamedTuple
 
@@ -8,50 +8,54 @@ from torch import Tensor
 
 from augerino.data.arrays import IGNORE
 
-_NONE = -100  # no label at all, for torch
+_IGNORE_NOTHING = -100  # torch's default ignore_index, which is no valid label
 
 
-class Items(NamedTuple):
-    """One number an item: its loss and, for classes, its share of right answers."""
+class ItemScores(NamedTuple):
+    """The loss of each item and, for classes, its fraction of correct labels; both (B,)."""
 
     loss: Tensor
-    right: Tensor | None
+    correct: Tensor | None
 
 
-def judge(prediction: Tensor, y: Tensor) -> Items:
-    """Judges log-probabilities against labels (B,) or label maps (B, H, W), or values against values.
+def score_items(prediction: Tensor, y: Tensor) -> ItemScores:
+    """Scores each item: negative log-likelihood of labels, or mean squared error of values.
 
-    prediction: (B, classes), (B, classes, H, W) or (B, outputs)   returns (B,) each
+    Args:
+        prediction: log-probabilities (B, classes) or (B, classes, H, W), or values (B, ...).
+        y: labels (B,), label maps (B, H, W), or values (B, ...).
     """
     if y.is_floating_point():
-        return Items((prediction - y).square().flatten(1).mean(dim=1), None)
-    counted = valid_mask(y)
-    count = counted.flatten(1).sum(dim=1).clamp_min(1) if y.dim() > 1 else torch.ones_like(y)
-    loss = F.nll_loss(
-        prediction.float(), y, reduction="none", ignore_index=IGNORE if y.dim() > 1 else _NONE
-    )
-    right = ((prediction.argmax(dim=1) == y) & counted).float()
-    return Items(*(part.reshape(len(y), -1).sum(dim=1) / count for part in (loss, right)))
-
-
-def has_valid_target(y: Tensor) -> Tensor:
-    """Whether there is anything to judge an item by: not by a label map of ignored pixels alone.   returns (B,) bool"""
-    return (
-        valid_mask(y).flatten(1).any(dim=1)
-        if not y.is_floating_point() and y.dim() > 1
-        else y.new_ones(len(y)).bool()
+        return ItemScores((prediction - y).square().flatten(1).mean(dim=1), None)
+    ignore_index = IGNORE if y.dim() > 1 else _IGNORE_NOTHING
+    loss = F.nll_loss(prediction.float(), y, reduction="none", ignore_index=ignore_index)
+    valid = valid_mask(y)
+    correct = ((prediction.argmax(dim=1) == y) & valid).float()
+    n_labels = valid.reshape(len(y), -1).sum(dim=1).clamp_min(1)
+    return ItemScores(
+        loss=loss.reshape(len(y), -1).sum(dim=1) / n_labels,
+        correct=correct.reshape(len(y), -1).sum(dim=1) / n_labels,
     )
 
 
 def valid_mask(y: Tensor) -> Tensor:
-    """Which labels count: of a map those that are not ignored; of single ones all, since 255 is a class there."""
-    return y != IGNORE if y.dim() > 1 else torch.ones_like(y, dtype=torch.bool)
+    """True where a label counts. Label maps may ignore pixels; for single labels 255 is a class."""
+    if y.dim() > 1:
+        return y != IGNORE
+    return torch.ones_like(y, dtype=torch.bool)
+
+
+def has_valid_target(y: Tensor) -> Tensor:
+    """False for label maps in which every pixel is ignored.   returns (B,) bool"""
+    if y.is_floating_point() or y.dim() == 1:
+        return torch.ones(len(y), dtype=torch.bool, device=y.device)
+    return valid_mask(y).flatten(1).any(dim=1)
 
 
 def chance(y: Tensor) -> float:
-    """The mean loss of the best guess that does not look at the input: the entropy of labels, or the variance of values."""
+    """The mean loss of the best constant prediction: entropy of labels, or variance of values."""
     if y.is_floating_point():
         return float((y - y.mean(dim=0)).square().mean())
-    share = y[valid_mask(y)].bincount().double()
-    share = share[share > 0] / share.sum()
-    return float(-(share * share.log()).sum())
+    counts = y[valid_mask(y)].bincount().double()
+    frequency = counts[counts > 0] / counts.sum()
+    return float(-(frequency * frequency.log()).sum())

@@ -1,4 +1,4 @@
-"""What a model says while one input is moved along one coordinate."""
+"""Predictions of a model while one input moves along one coordinate."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from augerino.transforms import Transform
 
 @dataclass(frozen=True)
 class Orbit:
-    """A model's outputs along the orbit of one input: `outputs[i]` belongs to the coordinate value `values[i]`."""
+    """The outputs of a model along the orbit of one input: `outputs[i]` belongs to `values[i]`."""
 
     coordinate: str
     values: list[float]
@@ -30,25 +30,37 @@ def orbit(
     *,
     probabilities: bool = True,
 ) -> Orbit:
-    """Moves one input along a coordinate and records what the model predicts.
+    """Moves one input along a coordinate and records the predictions of a model.
 
     Args:
-        model: predicts from a batch, in evaluation mode; its mode is put back.
+        model: predicts from a batch; evaluated in evaluation mode, its own mode is restored.
         x: one input, or a tree of them, without the batch dimension.
-        transform: holds the coordinate.
-        coordinate: which one moves; the others stay at 0.
-        values: where to look, (m,).
-        probabilities: whether outputs are scores or log-probabilities of classes, to be shown as probabilities.
+        transform: has the coordinate.
+        coordinate: name of the coordinate that varies; the others stay at 0.
+        values: of that coordinate, (m,).
+        probabilities: apply softmax, for a model that returns scores or log-probabilities.
     """
+    device = next(tree.leaves(x)).device
+    t = coordinates_along(transform, coordinate, values.to(device))
+    repeated = tree.map(lambda leaf: leaf.expand(len(values), *leaf.shape), x)
+    with evaluation_mode(model):
+        outputs = model(transform(repeated, t)).float()
+    if probabilities:
+        outputs = outputs.softmax(dim=1)
+    return Orbit(
+        coordinate=coordinate,
+        values=values.tolist(),
+        outputs=outputs.flatten(1).cpu().tolist(),
+    )
+
+
+def coordinates_along(transform: Transform, coordinate: str, values: Tensor) -> Tensor:
+    """Coordinates that are all 0 except for the named one.   values: (m,)   returns (m, k)"""
     if coordinate not in transform.names:
         raise InputError(
-            f"{type(transform).__name__} has no coordinate '{coordinate}'. It has: {', '.join(transform.names)}."
+            f"{type(transform).__name__} has no coordinate '{coordinate}'. "
+            f"It has: {', '.join(transform.names)}."
         )
-    where = next(tree.leaves(x)).device
-    t = torch.zeros(len(values), len(transform.names), dtype=values.dtype, device=where)
-    t[:, transform.names.index(coordinate)] = values.to(where)
-    with evaluation_mode(model):
-        moved = transform(tree.map(lambda leaf: leaf.expand(len(values), *leaf.shape), x), t)
-        outputs = model(moved).float()
-        outputs = outputs.softmax(dim=1) if probabilities else outputs
-    return Orbit(coordinate, values.tolist(), outputs.flatten(1).cpu().tolist())
+    t = torch.zeros(len(values), len(transform.names), dtype=values.dtype, device=values.device)
+    t[:, transform.names.index(coordinate)] = values
+    return t

@@ -1,4 +1,4 @@
-"""Label maps judged item by item, so that shares of all their pixels come with intervals."""
+"""Pixel counts of each label map, for accuracy and intersection over union with intervals."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,86 +7,100 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from augerino.diagnostics.evidence import Change, resample
+from augerino.diagnostics.bootstrap import Estimate, percentile_interval, resample
 from augerino.diagnostics.segmentation import confusion, iou, mean_iou, pixel_accuracy
 
-MOST_RESAMPLED = 2000  # groups of items in a bootstrap
+MAX_GROUPS = 2000  # of items in a bootstrap
 
 
 @dataclass(frozen=True)
-class Pixels:
-    """What a model made of label maps: the confusion matrix of all items, and each item's pixels by class.
+class PixelCounts:
+    """Pixel counts of predicted label maps.
+
+    Attributes:
+        confusion: confusion matrix of all items, (classes, classes).
+        correct: correctly classified pixels of each item by class, (items, classes).
+        true: pixels of each item by true class, (items, classes).
+        predicted: pixels of each item by predicted class, (items, classes).
 
     Example:
         >>> target = torch.tensor([[[0, 1], [1, 255]]])
-        >>> pixels = Pixels.join([Pixels.of(torch.tensor([[[0, 1], [0, 0]]]), target, classes=2)])
-        >>> round(pixels.accuracy().mean, 3), pixels.iou()
+        >>> counts = PixelCounts.of(torch.tensor([[[0, 1], [0, 0]]]), target, n_classes=2)
+        >>> round(counts.accuracy().mean, 3), counts.iou()
         (0.667, [0.5, 0.5])
     """
 
-    confusion: Tensor  # (classes, classes)
-    right: Tensor  # (items, classes)
+    confusion: Tensor
+    correct: Tensor
     true: Tensor
     predicted: Tensor
 
     @classmethod
-    def of(cls, predicted: Tensor, target: Tensor, classes: int) -> "Pixels":
-        """Judges a batch.   predicted, target: (B, H, W)"""
-        each = torch.stack(
-            [confusion(*pair, classes) for pair in zip(predicted.cpu(), target.cpu(), strict=True)]
-        )
+    def of(cls, predicted: Tensor, target: Tensor, n_classes: int) -> "PixelCounts":
+        """Counts the pixels of a batch.   predicted, target: (B, H, W)"""
+        pairs = zip(predicted.cpu(), target.cpu(), strict=True)
+        matrices = torch.stack([confusion(p, y, n_classes) for p, y in pairs])
         return cls(
-            each.sum(dim=0),
-            each.diagonal(dim1=1, dim2=2).double(),
-            each.sum(dim=2).double(),
-            each.sum(dim=1).double(),
+            confusion=matrices.sum(dim=0),
+            correct=matrices.diagonal(dim1=1, dim2=2).double(),
+            true=matrices.sum(dim=2).double(),
+            predicted=matrices.sum(dim=1).double(),
         )
 
     @classmethod
-    def join(cls, parts: "Sequence[Pixels]") -> "Pixels":
-        """Several batches as one."""
-        whole = torch.stack([part.confusion for part in parts]).sum(dim=0)
+    def concatenate(cls, parts: "Sequence[PixelCounts]") -> "PixelCounts":
+        """Joins several batches."""
         return cls(
-            whole,
-            *(
-                torch.cat([getattr(p, name) for p in parts])
-                for name in ("right", "true", "predicted")
-            ),
+            confusion=torch.stack([part.confusion for part in parts]).sum(dim=0),
+            correct=torch.cat([part.correct for part in parts]),
+            true=torch.cat([part.true for part in parts]),
+            predicted=torch.cat([part.predicted for part in parts]),
         )
 
-    def accuracy(self) -> Change:
-        """The share of pixels whose class is right, with its bootstrap 95 % interval over items."""
-        return self._change(
-            pixel_accuracy(self.confusion),
-            lambda right, true, _: right.sum(dim=1) / true.sum(dim=1),
-        )
+    def accuracy(self) -> Estimate:
+        """The fraction of correct pixels, with its bootstrap interval over items."""
 
-    def mean_iou(self) -> Change:
-        """The mean intersection over union of the classes, with its bootstrap 95 % interval over items."""
-        return self._change(
-            mean_iou(self.confusion),
-            lambda right, true, said: (right / (true + said - right)).nanmean(dim=1),
-        )
+        def measure(correct: Tensor, true: Tensor, predicted: Tensor) -> Tensor:
+            return correct.sum(dim=1) / true.sum(dim=1)
+
+        return self._estimate(pixel_accuracy(self.confusion), measure)
+
+    def mean_iou(self) -> Estimate:
+        """The mean intersection over union of the classes, with its bootstrap interval."""
+
+        def measure(correct: Tensor, true: Tensor, predicted: Tensor) -> Tensor:
+            return (correct / (true + predicted - correct)).nanmean(dim=1)
+
+        return self._estimate(mean_iou(self.confusion), measure)
 
     def iou(self) -> list[float | None]:
-        """Intersection over union by class; None for a class that is neither there nor predicted."""
+        """Intersection over union by class; None for a class that is neither true nor predicted."""
         return [None if math.isnan(value) else value for value in iou(self.confusion).tolist()]
 
-    def holding(self) -> list[int]:
-        """In how many items each class is."""
+    def items_per_class(self) -> list[int]:
+        """The number of items that contain each class."""
         return (self.true > 0).sum(dim=0).tolist()
 
-    def _change(self, mean: float, share: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Change:
-        """A share of resampled items, each draw pooling the pixels of its items as `mean` pools those of all."""
-        counts = resample(min(len(self.right), MOST_RESAMPLED)).counts
-        drawn = share(
-            *(counts @ _grouped(part) for part in (self.right, self.true, self.predicted))
+    def _estimate(
+        self, mean: float, measure: Callable[[Tensor, Tensor, Tensor], Tensor]
+    ) -> Estimate:
+        """Bootstrap interval of a measure of pooled pixels.
+
+        `measure` maps counts of correct, true and predicted pixels, (resamples, classes) each, to
+        one value per resample.
+        """
+        counts = resample(min(len(self.correct), MAX_GROUPS)).counts
+        resampled = measure(
+            counts @ _grouped(self.correct),
+            counts @ _grouped(self.true),
+            counts @ _grouped(self.predicted),
         )
-        low, high = drawn.nanquantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-        return Change(mean, low, high)
+        low, high = percentile_interval(resampled)
+        return Estimate(mean=mean, low=low, high=high)
 
 
-def _grouped(part: Tensor) -> Tensor:
-    """Very many items as groups of a few, which vary as the items do.   (items, classes) -> (groups, classes)"""
-    groups = torch.arange(len(part)) % MOST_RESAMPLED
-    return part.new_zeros(min(len(part), MOST_RESAMPLED), part.shape[1]).index_add(0, groups, part)
+def _grouped(counts: Tensor) -> Tensor:
+    """Sums items into at most MAX_GROUPS groups.   (items, classes) -> (groups, classes)"""
+    group = torch.arange(len(counts)) % MAX_GROUPS
+    sums = counts.new_zeros(min(len(counts), MAX_GROUPS), counts.shape[1])
+    return sums.index_add(0, group, counts)

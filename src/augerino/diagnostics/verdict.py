@@ -1,24 +1,33 @@
-"""What was learned about each coordinate, in words, and on what ground."""
+"""Verdicts: for each coordinate, whether it is a symmetry of the data, and over which range."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from augerino.augmentation import Augmentation
-from augerino.coordinate import LearnedCoordinate, Unit
-from augerino.diagnostics.evidence import Evidence, Findings
+from augerino.coordinate import LearnedCoordinate
+from augerino.diagnostics.evidence import CoordinateEvidence, Evidence
 
-LOOSE = 0.5  # an interval wider than this share of the extent decides nothing
+MAX_INTERVAL = 0.5  # a wider interval, as a fraction of the extent, leaves a verdict undecided
 
 Answer = Literal["symmetry", "full", "none", "undecided"]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One coordinate's answer; `start`, `learned`, `interval` and `true` are in the coordinate's own unit.
+    """The verdict on one coordinate.
 
-    With evidence from held-out data, `interval` is the 95 % interval of where the loss begins to rise; without, the answer
-    rests on the learned extent alone, and the sentence says no more than what was learned.
+    Without evidence from held-out data it only reports what was learned.
+
+    Attributes:
+        coordinate: its name.
+        start: initial extent, in the coordinate's own unit.
+        learned: learned extent, in the same unit.
+        start_text: the initial extent as text.
+        learned_text: the learned extent and rate as text.
+        answer: symmetry, full (range), none or undecided.
+        sentence: the verdict in words.
+        interval: 95 % interval of the extent at which the held-out loss starts to rise.
     """
 
     coordinate: str
@@ -35,78 +44,76 @@ def verdicts(
     augmentation: Augmentation,
     start: dict[str, float],
     true: dict[str, float] | None = None,
-    findings: Findings | None = None,
+    evidence: Evidence | None = None,
+    *,
     unfinished: Collection[str] = (),
     followed: Collection[str] = (),
-    outputs: str = "outputs",
+    output_name: str = "outputs",
 ) -> list[Verdict]:
-    """One verdict per coordinate: whether it is a symmetry of the data, how far it reaches, or that it cannot be told.
+    """Returns one verdict per coordinate.
 
     Args:
         augmentation: as learned.
-        start: where each bound started.
-        true: extents that are known, for data made to have them.
-        findings: what held-out data say (`gather`).
-        unfinished: coordinates whose bounds were still on their way when training ended.
-        followed: coordinates that outputs follow (`model.followed`), where a symmetry is an equivariance and not an invariance.
-        outputs: what follows, as "masks".
+        start: initial extent of each coordinate.
+        true: known extents, for synthetic data.
+        evidence: measurements on held-out data, from `gather_evidence`.
+        unfinished: coordinates whose bounds were still moving when training ended.
+        followed: coordinates that transform the outputs too (`model.followed`); a symmetry there is
+            an equivariance, not an invariance.
+        output_name: plural noun for the outputs in sentences, such as "masks".
     """
-    out = []
-    answer: Answer
+    true = true or {}
+    # Known extents hold for one coordinate at a time; together the data may allow less.
+    alone = " by itself" if len(true.keys() & start.keys()) > 1 else ""
+    results = []
     for coordinate in augmentation.coordinates:
         name = coordinate.name
-        unit = coordinate.unit
         case = _Case(
             coordinate,
-            unfinished=name in unfinished,
-            follower=outputs if name in followed else None,
+            is_unfinished=name in unfinished,
+            follower=output_name if name in followed else None,
         )
-        found = None if findings is None else findings.coordinates[name]
-        if findings is not None and findings.known.low <= 0:
-            answer, words = (
-                "undecided",
-                "not decided, the network has learned nothing that holds on held-out data",
-            )
+        found = None if evidence is None else evidence.coordinates[name]
+        if evidence is not None and evidence.information.low <= 0:
+            answer, words = _undecided("the network is no better than chance on held-out data")
         elif found is None:
-            answer, words = _judge_extent(case)
+            answer, words = _from_extent(case)
         elif coordinate.discrete:
-            answer, words = _judge_flip(case, found)
+            answer, words = _from_mirroring(case, found)
         else:
-            answer, words = _judge_evidence(case, found)
+            answer, words = _from_edge(case, found)
         sentence = f"{name}: {words}"
-        if answer == "undecided":
-            sentence += ": needs more data or epochs"
-        if true and name in true:
-            alone = (
-                " by itself" if len(true.keys() & start.keys()) > 1 else ""
-            )  # together they may have less room
-            sentence += f" — true extent{alone} {unit.extent(true[name])}"
-        interval = None if found is None or answer in ("none", "undecided") else found.interval
-        out.append(
+        if name in true:
+            sentence += f" — true extent{alone} {coordinate.unit.extent(true[name])}"
+        is_decided = answer in ("symmetry", "full")
+        results.append(
             Verdict(
                 coordinate=name,
                 start=start[name],
                 learned=coordinate.extent,
-                start_text=unit.extent(start[name]),
+                start_text=coordinate.unit.extent(start[name]),
                 learned_text=coordinate.text,
                 answer=answer,
                 sentence=sentence,
-                interval=interval,
+                interval=found.interval if found is not None and is_decided else None,
             )
         )
-    return out
+    return results
 
 
 @dataclass(frozen=True)
 class _Case:
-    coordinate: LearnedCoordinate
-    unfinished: bool
-    follower: str | None  # what moves along with the input; None where the answer stays the same
+    """One learned coordinate.
 
-    @property
-    def symmetric(self) -> str:
-        """The kind of symmetry, in words that an extent may follow."""
-        return "invariant" if self.follower is None else f"equivariant, {self.follower} follow"
+    Attributes:
+        coordinate: with its learned range.
+        is_unfinished: whether its bound was still moving when training ended.
+        follower: what transforms along with the input, such as "masks"; None for an invariance.
+    """
+
+    coordinate: LearnedCoordinate
+    is_unfinished: bool
+    follower: str | None
 
     @property
     def text(self) -> str:
@@ -114,89 +121,88 @@ class _Case:
         return self.coordinate.range_text
 
     @property
-    def unit(self) -> Unit:
-        return self.coordinate.unit
+    def symmetric(self) -> str:
+        """The kind of symmetry."""
+        if self.follower is None:
+            return "invariant"
+        return f"equivariant, {self.follower} follow"
+
+    @property
+    def up_to(self) -> str:
+        """The learned range after "up to": its edge, or all of it where it is not symmetric."""
+        unit = self.coordinate.unit
+        extent = self.coordinate.extent
+        return unit.edge(extent) if self.text == unit.extent(extent) else self.text
 
 
-def _judge_extent(case: _Case) -> tuple[Answer, str]:
-    """By the learned extent alone."""
-    follow = "" if case.follower is None else f", {case.follower} follow"
-    if case.unfinished:
-        return "undecided", _still_moving(case)
+def _undecided(reason: str) -> tuple[Answer, str]:
+    return "undecided", f"undecided: {reason}; use more data or epochs"
+
+
+def _still_moving(case: _Case) -> tuple[Answer, str]:
+    return _undecided(f"the bound was still moving when training ended ({case.text} so far)")
+
+
+def _full_range(case: _Case) -> tuple[Answer, str]:
+    return "full", f"yes, {case.symmetric} over the full range ({case.text})"
+
+
+def _from_extent(case: _Case) -> tuple[Answer, str]:
+    """The verdict without evidence, from the learned extent."""
+    follows = "" if case.follower is None else f", {case.follower} follow"
+    if case.is_unfinished:
+        return _still_moving(case)
     if case.coordinate.is_negligible:
-        return "none", f"learned {case.text}, as good as none"
+        return "none", f"learned {case.text}, which is negligible"
     if case.coordinate.is_full:
-        return "full", f"learned all the way ({case.text}){follow}"
-    return "symmetry", f"learned {case.text}{follow}"
+        return "full", f"learned the full range ({case.text}){follows}"
+    return "symmetry", f"learned {case.text}{follows}"
 
 
-def _still_moving(case: _Case) -> str:
-    return f"not decided, still moving at {case.text} when training ended"
+def _from_mirroring(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
+    """The verdict on a flip, from the loss of mirrored held-out inputs."""
+    is_harmless = found.rise[-1].mean <= found.tolerance
+    if case.coordinate.rate >= 0.4 and is_harmless:
+        return "full", f"yes, {case.symmetric} under mirroring ({case.text} mirrored)"
+    effect = "does not raise" if is_harmless else "raises"
+    effect = f"mirroring {effect} the held-out loss"
+    if case.coordinate.rate < 0.1 and not is_harmless:
+        return "none", f"no symmetry found, {effect} ({case.text} mirrored)"
+    return _undecided(f"{case.text} mirrored, {effect}")
 
 
-def _all_the_way(case: _Case) -> str:
-    return (
-        f"yes, all the way ({case.text})"
-        if case.follower is None
-        else f"yes, {case.symmetric} all the way ({case.text})"
-    )
-
-
-def _judge_flip(case: _Case, found: Evidence) -> tuple[Answer, str]:
-    """By what mirroring every held-out input does."""
-    harmless = found.rise[-1].mean <= found.tolerance
-    if case.coordinate.rate >= 0.4 and harmless:
-        same = (
-            "mirrored inputs mean the same"
-            if case.follower is None
-            else f"{case.follower} of mirrored inputs are mirrored"
-        )
-        return "full", f"yes, {same} ({case.text} mirrored)"
-    if case.coordinate.rate < 0.1 and not harmless:
-        other = (
-            "mean something else"
-            if case.follower is None
-            else f"have other {case.follower} than the mirrored ones"
-        )
-        return "none", f"no symmetry found, mirrored inputs {other} ({case.text} mirrored)"
-    return "undecided", f"not decided, {case.text} mirrored"
-
-
-def _judge_evidence(case: _Case, found: Evidence) -> tuple[Answer, str]:
-    """By where the held-out loss rises, as far as it was learned."""
+def _from_edge(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
+    """The verdict on a continuous coordinate, from the extent at which the held-out loss rises."""
     coordinate = case.coordinate
+    unit = coordinate.unit
     if coordinate.is_negligible:
         return "none", f"no symmetry found (learned {case.text})"
-    if found.reach is None or found.interval is None:  # it never rises within what was looked at
-        if coordinate.is_at_limit(found.extents[-1]) and coordinate.is_full:
-            return "full", _all_the_way(case)
-        if case.unfinished:
-            return "undecided", _still_moving(case)
-        beyond = case.unit.extent(found.extents[-1])
-        return (
-            "symmetry",
-            f"yes, {case.symmetric} up to {case.text} (held-out loss stays flat even at {beyond})",
-        )
+    if found.edge is None or found.interval is None:
+        return _without_edge(case, found.extents[-1])
+    edge = unit.edge(found.edge)
     low, high = found.interval
+    interval = unit.span(low, high)
     if high < coordinate.negligible:
-        return (
-            "none",
-            f"no symmetry found (held-out loss rises from {case.unit.extent(found.reach)} on)",
-        )
-    if high - low > LOOSE * max(found.reach, coordinate.negligible):
-        return (
-            "undecided",
-            "not decided, held-out loss begins to rise somewhere between "
-            f"{case.unit.edge(low)} and {case.unit.edge(high)}",
-        )
-    if found.reach > coordinate.max_abs and case.unfinished:
-        return "undecided", _still_moving(case)
-    if coordinate.is_at_limit(found.reach) and coordinate.is_full:
-        return "full", _all_the_way(case)
-    if low > coordinate.max_abs:  # the model bears more than was learned
-        more = f"held-out loss stays flat up to {case.unit.extent(found.reach)}, 95 %: {case.unit.span(low, high)}"
-        return "symmetry", f"yes, {case.symmetric} up to {case.text} ({more})"
-    return (
-        "symmetry",
-        f"yes, {case.symmetric} up to {case.unit.extent(found.reach)} (95 %: {case.unit.span(low, high)})",
-    )
+        return "none", f"no symmetry found (the held-out loss rises from {edge} on)"
+    if high - low > MAX_INTERVAL * max(found.edge, coordinate.negligible):
+        between = f"{unit.edge(low)} and {unit.edge(high)}"
+        return _undecided(f"the held-out loss starts to rise somewhere between {between}")
+    if found.edge > coordinate.max_abs and case.is_unfinished:
+        return _still_moving(case)
+    if coordinate.is_at_limit(found.edge) and coordinate.is_full:
+        return _full_range(case)
+    if low > coordinate.max_abs:  # the data allow more than was learned
+        flat = f"the held-out loss stays flat up to {edge}, 95 %: {interval}"
+        return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"
+    return "symmetry", f"yes, {case.symmetric} up to {edge} (95 %: {interval})"
+
+
+def _without_edge(case: _Case, measured: float) -> tuple[Answer, str]:
+    """The verdict where the loss does not rise up to the largest measured extent."""
+    coordinate = case.coordinate
+    if coordinate.is_at_limit(measured) and coordinate.is_full:
+        return _full_range(case)
+    if case.is_unfinished:
+        return _still_moving(case)
+    flat = f"the held-out loss stays flat even at {coordinate.unit.edge(measured)}"
+    return "symmetry", f"yes, {case.symmetric} up to {case.up_to} ({flat})"

@@ -16,7 +16,7 @@ from augerino.data import arrays
 from augerino.data.arrays import Batches, CheckedBatches, Kind, Task
 from augerino.data.readers.streams import ImageStream, StreamLoader
 from augerino.data.shares import Shares
-from augerino.diagnostics import Evaluation, Findings, Verdict
+from augerino.diagnostics import Evaluation, Evidence, Verdict
 from augerino.errors import InputError
 from augerino.learning.defaults import (
     check_channels,
@@ -34,7 +34,8 @@ from augerino.models import evaluation_mode
 from augerino.objective import Objective, Regularizer
 from augerino.runtime import distributed
 from augerino.saving.policy import Policy
-from augerino.training.loop import choose_precision, iter_epochs
+from augerino.training.loop import iter_epochs
+from augerino.training.precision import choose_precision
 from augerino.training.state import Epoch, History
 
 
@@ -75,32 +76,32 @@ class Learned:
         return self.augmentation.with_rates(refit_fraction(self.task_score))
 
     def verdicts(
-        self, true: dict[str, float] | None = None, findings: Findings | None = None
+        self, true: dict[str, float] | None = None, evidence: Evidence | None = None
     ) -> list[Verdict]:
-        """One verdict per coordinate; with `findings` of held-out data, on evidence."""
-        outputs = "masks" if self.task == "segmentation" else "outputs"
+        """One verdict per coordinate; with `evidence` from held-out data, on what it shows."""
+        output_name = "masks" if self.task == "segmentation" else "outputs"
         return diagnostics.verdicts(
             self.augmentation,
             self.start,
             true,
-            findings,
-            self.unfinished,
+            evidence,
+            unfinished=self.unfinished,
             followed=self.model.followed,
-            outputs=outputs,
+            output_name=output_name,
         )
 
-    def gather(self, data: Any, items: int = 500, seed: int = 0) -> Findings:
-        """What held-out data, given as to `learn`, say of each coordinate."""
-        if items < 1:
-            raise InputError(f"At least one item must be asked, but got items={items}.")
-        x, y = draw_items(data, items, seed)
+    def evidence(self, data: Any, n_items: int = 500, seed: int = 0) -> Evidence:
+        """Measures how each coordinate changes the loss of held-out data, given as to `learn`."""
+        if n_items < 1:
+            raise InputError(f"n_items must be at least 1, but got n_items={n_items}.")
+        x, y = draw_items(data, n_items, seed)
         self._expect(y)
-        return diagnostics.gather(self.model, x, y, seed=seed)
+        return diagnostics.gather_evidence(self.model, x, y, seed=seed)
 
-    def check(self, data: Any, items: int = 500, seed: int = 0) -> str:
+    def check(self, data: Any, n_items: int = 500, seed: int = 0) -> str:
         """A sentence for each coordinate, on the evidence of held-out data, given as to `learn`."""
-        findings = self.gather(data, items, seed)
-        return "\n".join(verdict.sentence for verdict in self.verdicts(findings=findings))
+        evidence = self.evidence(data, n_items, seed)
+        return "\n".join(verdict.sentence for verdict in self.verdicts(evidence=evidence))
 
     def evaluate(self, data: Any, batch_size: int = 256) -> Evaluation:
         """Loss and accuracy on other data, given as to `learn`."""

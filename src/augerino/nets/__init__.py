@@ -1,1 +1,1 @@
-"""Networks in plain torch; they know nothing of augerino."""
+"""Networks in plain torch, independent of the rest of the package."""

@@ -1,4 +1,4 @@
-"""The 13-layer convolutional network that the paper uses throughout (Laine and Aila 2016, Table 5)."""
+"""The 13-layer convolutional network of the paper (Laine and Aila 2016, Table 5)."""
 
 from torch import Tensor, nn
 
@@ -12,20 +12,28 @@ def _block(before: int, after: int, kernel: int = 3, padding: int = 1) -> list[n
 
 
 class Layer13(nn.Module):
-    """Three times three convolutions with pooling and dropout in between, then global mean and a linear head.
+    """Three blocks of three convolutions, global average pooling and a linear head.
+
+    Max pooling and dropout follow the first two blocks.
+
+    Shape: (B, channels, H, W) -> (B, n_outputs).
+
+    Reference: Laine and Aila (2016), "Temporal Ensembling for Semi-Supervised Learning", Table 5.
 
     Args:
-        channels: of the input.
-        outputs: of the head.
-        width: channels of the first block, 128 in the paper; the later ones have 2, 4, 2 and 1 times as many.
-        dropout: after each pooling.
+        channels: channels of the input.
+        n_outputs: outputs of the head.
+        width: channels k of the first block, 128 in the paper; the others have 2k, and 4k, 2k, k.
+        dropout: probability, after each pooling.
     """
 
-    def __init__(self, channels: int, outputs: int, width: int = 128, dropout: float = 0.5) -> None:
+    def __init__(
+        self, channels: int, n_outputs: int, width: int = 128, dropout: float = 0.5
+    ) -> None:
         super().__init__()
         self._settings: dict[str, int | float] = {
             "channels": channels,
-            "outputs": outputs,
+            "n_outputs": n_outputs,
             "width": width,
             "dropout": dropout,
         }
@@ -45,11 +53,12 @@ class Layer13(nn.Module):
             *_block(4 * k, 2 * k, kernel=1, padding=0),
             *_block(2 * k, k, kernel=1, padding=0),
         )
-        self.head = nn.Linear(k, outputs)
+        self.head = nn.Linear(k, n_outputs)
 
     def settings(self) -> dict[str, int | float]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) -> (B, n_outputs)"""
         return self.head(self.features(x).mean(dim=(2, 3)))

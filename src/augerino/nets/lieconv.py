@@ -1,14 +1,18 @@
-"""LieConv (Finzi et al. 2020): a residual network of convolutions on points in space, for molecules and point clouds.
+"""LieConv: a residual network of convolutions on points in space, for molecules and point clouds.
 
-A convolution's kernel is a small network of where two points are to each other. For a group G acting on space it sees
-log(v^-1 u), the difference of the two in the Lie algebra, and the orbits q of both (the paper's Section 4):
+The kernel of a convolution is a small network of the relative position of two points. For a group G
+it takes log(v^-1 u), the difference of the points in the Lie algebra, and the orbits q of both:
 
-- **T(3)**: all of space is one orbit, and the difference is x_i - x_j. The network is invariant to translations.
-- **trivial**: there is no difference to take, every point is an orbit of its own, q = x, and the kernel sees x_i and x_j as they
-  are. The network is invariant to nothing but the order of the points.
+- **T(3)**: space is one orbit, and the difference is x_i - x_j. The network is invariant to
+  translations.
+- **trivial**: every point is its own orbit, q = x, and the kernel takes x_i and x_j themselves. The
+  network is invariant only to the order of the points.
 
-Points that are padding are taken out at the door: all layers work on the rows of real points alone, one item behind the other, so
-that batch norm needs no mask, and pairs with padding cost nothing.
+Padding is removed at the input. All layers work on the rows of real points, one item after another,
+so that batch norm needs no mask and pairs with padding cost nothing.
+
+Reference: Finzi, Stanton, Izmailov, Wilson (2020), "Generalizing Convolutional Neural Networks for
+Equivariance to Lie Groups on Arbitrary Continuous Data", Section 4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,130 +23,159 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 QM9_SPECIES = (1, 6, 7, 8, 9)
-_GROUPS = {"trivial": 6, "T3": 3}  # how many numbers the kernel sees of a pair
+_PAIR_FEATURES = {"trivial": 6, "T3": 3}  # numbers that the kernel takes of a pair, by group
+_MAX_LAYERS = 1000  # settings may come from a damaged file
 
 
 class Neighbourhoods(Protocol):
-    """Which points see which, and what the kernel is told of each such pair."""
+    """The neighbours of every point, and the features of each pair.
 
-    pairs: Tensor  # (pairs, 3) or (pairs, 6)
+    Attributes:
+        pairs: features of the pairs, (pairs, 3) for T3 or (pairs, 6) for trivial.
+    """
 
-    def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
-        """The mean over each point's neighbours j of kernel_j ⊗ values_j.
+    pairs: Tensor
+
+    def aggregate(self, kernel: Tensor, values: Tensor) -> Tensor:
+        """The mean over the neighbours j of each point of kernel_j ⊗ values_j.
 
         kernel: (pairs, m)   values: (rows, c)   returns (rows, m·c)
         """
         ...
 
 
-class Everybody:
-    """Every point sees all points of its item, itself included.   points: (rows, 3)
+class AllNeighbours:
+    """Neighbourhoods of all points of the same item, the point itself included.
 
-    Items with the same number of points are multiplied in one go, so that no product is taken with padding.
+    Items with the same number of points are multiplied together, so that no product involves
+    padding.
 
     Args:
-        points: the positions of the rows.
-        sizes: how many items there are of how many points, in the order of the rows.
-        group: that the differences are taken in.
+        points: positions of the rows, (rows, 3).
+        sizes: (number of items, points per item) of each block of rows, in order.
+        group: "T3" or "trivial".
     """
 
     def __init__(self, points: Tensor, sizes: list[tuple[int, int]], group: str) -> None:
-        self.sizes, pairs = sizes, []
-        for (items, size), block in zip(
-            sizes, points.split([items * size for items, size in sizes]), strict=True
-        ):
-            x = block.view(items, size, 3)
-            both = (items, size, size, 3)
-            pairs.append(
-                _seen(x[:, None].expand(both), x[:, :, None].expand(both), group).view(
-                    items * size * size, -1
-                )
-            )
+        self.sizes = sizes
+        self._rows = [n_items * size for n_items, size in sizes]
+        self._pairs = [n_items * size * size for n_items, size in sizes]
+        pairs = []
+        weights = []
+        for (n_items, size), block in zip(sizes, points.split(self._rows), strict=True):
+            x = block.view(n_items, size, 3)
+            shape = (n_items, size, size, 3)
+            centre = x[:, None].expand(shape)
+            other = x[:, :, None].expand(shape)
+            pairs.append(_pair_features(centre, other, group).view(n_items * size * size, -1))
+            weights.append(points.new_full((n_items * size, 1), 1 / size))
         self.pairs = torch.cat(pairs)  # by item, then neighbour, then centre
-        share = [points.new_full((items * size, 1), 1 / size) for items, size in sizes]
-        self.share = torch.cat(share)
+        self.weight = torch.cat(weights)
 
-    def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
-        kernels = kernel.split([items * size * size for items, size in self.sizes])
-        parts = (values * self.share).split([items * size for items, size in self.sizes])
-        mixed = []
-        for (items, size), s, f in zip(self.sizes, kernels, parts, strict=True):
-            product = torch.bmm(
-                s.view(items, size, -1).mT, f.view(items, size, -1)
-            )  # (items, size·m, c)
-            mixed.append(product.view(items * size, -1))
-        return torch.cat(mixed)
+    def aggregate(self, kernel: Tensor, values: Tensor) -> Tensor:
+        """See `Neighbourhoods.aggregate`."""
+        kernels = kernel.split(self._pairs)
+        weighted = (values * self.weight).split(self._rows)
+        products = []
+        for (n_items, size), k, v in zip(self.sizes, kernels, weighted, strict=True):
+            left = k.view(n_items, size, -1).mT
+            right = v.view(n_items, size, -1)
+            product = torch.bmm(left, right)  # (items, size·m, c)
+            products.append(product.view(n_items * size, -1))
+        return torch.cat(products)
 
 
-class Nearest:
-    """Every point sees the nearest points of its item, itself included.   positions: (B, N, 3)   there: (B, N)   rows: (rows,)"""
+class NearestNeighbours:
+    """Neighbourhoods of the nearest points of the same item, the point itself included.
+
+    Args:
+        positions: (B, N, 3).
+        mask: true at real points, (B, N).
+        rows: indices of the real points in the flat batch, (rows,).
+        group: "T3" or "trivial".
+        neighbours: number of neighbours of each point.
+    """
 
     def __init__(
-        self, positions: Tensor, there: Tensor, rows: Tensor, group: str, neighbours: int
+        self, positions: Tensor, mask: Tensor, rows: Tensor, *, group: str, neighbours: int
     ) -> None:
-        items, points = positions.shape[:2]
-        nearest, near = (
-            x.flatten(0, 1).index_select(0, rows)
-            for x in nearest_points(positions, there, neighbours)
-        )
-        number = torch.zeros(
-            items * points, dtype=torch.long, device=rows.device
-        )  # of a place, among the rows
-        number[rows] = torch.arange(len(rows), device=rows.device)
-        first = rows.div(points, rounding_mode="floor")[:, None] * points
-        self.seen = number[nearest + first]  # (rows, neighbours)
+        n_items, n_points = positions.shape[:2]
+        nearest, is_real = nearest_points(positions, mask, neighbours)
+        nearest = nearest.flatten(0, 1).index_select(0, rows)
+        is_real = is_real.flatten(0, 1).index_select(0, rows)
+        # Translates places in an item to row numbers, by way of places in the flat batch.
+        row_of = torch.zeros(n_items * n_points, dtype=torch.long, device=rows.device)
+        row_of[rows] = torch.arange(len(rows), device=rows.device)
+        first = rows.div(n_points, rounding_mode="floor")[:, None] * n_points
+        self.index = row_of[nearest + first]  # (rows, neighbours)
         centre = positions.flatten(0, 1).index_select(0, rows)
-        other = centre.index_select(0, self.seen.flatten()).view(*self.seen.shape, 3)
-        self.pairs = _seen(centre[:, None].expand_as(other), other, group).flatten(0, 1)
-        weight = near.to(
-            positions.dtype
-        )  # an item may have fewer points than neighbours are wanted
+        other = centre.index_select(0, self.index.flatten()).view(*self.index.shape, 3)
+        centre = centre[:, None].expand_as(other)
+        self.pairs = _pair_features(centre, other, group).flatten(0, 1)
+        weight = is_real.to(positions.dtype)  # an item may have fewer points than `neighbours`
         self.weight = weight / weight.sum(1, keepdim=True).clamp_min(1)
 
-    def gather(self, kernel: Tensor, values: Tensor) -> Tensor:
-        kernel = kernel.view(*self.seen.shape, -1) * self.weight[..., None]
-        around = values.index_select(0, self.seen.flatten()).view(*self.seen.shape, -1)
-        return torch.bmm(kernel.mT, around).flatten(1)
+    def aggregate(self, kernel: Tensor, values: Tensor) -> Tensor:
+        """See `Neighbourhoods.aggregate`."""
+        kernel = kernel.view(*self.index.shape, -1) * self.weight[..., None]
+        neighbours = values.index_select(0, self.index.flatten()).view(*self.index.shape, -1)
+        return torch.bmm(kernel.mT, neighbours).flatten(1)
 
 
-def nearest_points(positions: Tensor, there: Tensor, neighbours: int) -> tuple[Tensor, Tensor]:
-    """The places of the nearest points, and which of these are points: an item may have fewer.
+def nearest_points(positions: Tensor, mask: Tensor, neighbours: int) -> tuple[Tensor, Tensor]:
+    """The indices of the nearest points, and which of them are real.
 
-    positions: (B, N, 3)   there: (B, N)   returns two of (B, N, neighbours)
+    Computes the distances of a few points at a time, so that memory stays a small multiple of
+    B·N·neighbours.
 
-    Distances are taken for a few points at a time, so that no more of them are held than a small multiple of B·N·neighbours.
+    positions: (B, N, 3)   mask: (B, N)   returns two of (B, N, neighbours)
     """
-    found = []
+    indices = []
+    is_real = []
     with torch.no_grad():
-        for some in positions.split(4 * neighbours, dim=1):
-            distance = (some[:, :, None] - positions[:, None]).square().sum(-1)
-            distance = distance.masked_fill(~there[:, None], torch.inf)
-            found.append(distance.topk(neighbours, largest=False))
-        nearest = torch.cat([part.indices for part in found], dim=1)
-        near = torch.cat([part.values for part in found], dim=1).isfinite()
-    return nearest, near
+        for part in positions.split(4 * neighbours, dim=1):
+            distance = (part[:, :, None] - positions[:, None]).square().sum(-1)
+            distance = distance.masked_fill(~mask[:, None], torch.inf)
+            nearest = distance.topk(neighbours, largest=False)
+            indices.append(nearest.indices)
+            is_real.append(nearest.values.isfinite())
+    return torch.cat(indices, dim=1), torch.cat(is_real, dim=1)
 
 
-def _seen(centre: Tensor, other: Tensor, group: str) -> Tensor:
-    return centre - other if group == "T3" else torch.cat([centre, other], dim=-1)
+def _pair_features(centre: Tensor, other: Tensor, group: str) -> Tensor:
+    if group == "T3":
+        return centre - other
+    return torch.cat([centre, other], dim=-1)
 
 
 def rows_by_size(mask: Tensor) -> tuple[Tensor, list[tuple[int, int]]]:
-    """The places of real points in a flat batch (B·N), items with fewer points first; and how many items have how many."""
-    count = mask.sum(1)
-    order = count.argsort(stable=True)
+    """Sorts the real points of a batch by the number of points of their item.
+
+    Args:
+        mask: true at real points, (B, N).
+
+    Returns:
+        The indices of the real points in the flat batch (B·N), smaller items first, and pairs of
+        (number of items, points per item).
+    """
+    n_points = mask.sum(1)
+    order = n_points.argsort(stable=True)
     item, point = mask[order].nonzero(as_tuple=True)
-    sizes, items = count[order].unique_consecutive(return_counts=True)
-    known = [(k, size) for k, size in zip(items.tolist(), sizes.tolist(), strict=True) if size]
-    return order[item] * mask.shape[1] + point, known
+    rows = order[item] * mask.shape[1] + point
+    sizes, counts = n_points[order].unique_consecutive(return_counts=True)
+    pairs = zip(counts.tolist(), sizes.tolist(), strict=True)
+    return rows, [(count, size) for count, size in pairs if size > 0]
 
 
 class _NarrowLinear(nn.Module):
-    """A linear layer of a few inputs, whose weight is stored (before, after): its gradient is several times as fast that way."""
+    """A linear layer of few inputs with its weight stored as (before, after).
+
+    Its gradient is several times as fast in this layout.
+    """
 
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
-        bound = before**-0.5  # as torch's own linear layer starts
+        bound = before**-0.5  # the initialisation of torch's own linear layer
         self.weight = nn.Parameter(torch.empty(before, after).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(after).uniform_(-bound, bound))
 
@@ -151,85 +184,119 @@ class _NarrowLinear(nn.Module):
 
 
 class LieConv(nn.Module):
-    r"""One convolution, \(h_i = \frac1n \sum_j k(a_{ij}) f_j\), whose kernel is a network of the pair.   (rows, c) -> (rows, c')
+    r"""A convolution whose kernel is a network of the pair.
 
-    The kernel's last layer is linear, \(k^{\alpha\beta} = \sum_\gamma W^{\alpha\beta}_\gamma s^\gamma\), and is applied after the
-    sum over neighbours, \(h_i^\alpha = \sum_{\beta\gamma} W^{\alpha\beta}_\gamma \frac1n \sum_j s^\gamma(a_{ij}) f_j^\beta\), so
-    that no kernel matrix is ever formed for a pair (the paper's Appendix A.1, after PointConv).
+    \(h_i = \frac1n \sum_j k(a_{ij}) f_j\), with the pair features \(a_{ij}\).
+
+    The last layer of the kernel is linear, \(k^{\alpha\beta} = \sum_\gamma W^{\alpha\beta}_\gamma
+    s^\gamma\). It is applied after the sum over neighbours, \(h_i^\alpha = \sum_{\beta\gamma}
+    W^{\alpha\beta}_\gamma \frac1n \sum_j s^\gamma(a_{ij}) f_j^\beta\), so that no kernel matrix is
+    formed for a pair (Finzi et al. 2020, Appendix A.1, after PointConv).
+
+    Shape: (rows, before) -> (rows, after).
 
     Args:
         before: channels of the values.
-        after: channels that come out.
-        seen: numbers the kernel sees of a pair.
-        kernel_width: of the kernel's two hidden layers.
-        kernel_outputs: how many functions s of the pair there are.
+        after: channels of the output.
+        pair_features: numbers that the kernel takes of a pair.
+        kernel_width: width of the two hidden layers of the kernel.
+        kernel_outputs: number of functions s of the pair.
     """
 
     def __init__(
-        self, before: int, after: int, *, seen: int, kernel_width: int, kernel_outputs: int
+        self,
+        before: int,
+        after: int,
+        *,
+        pair_features: int,
+        kernel_width: int,
+        kernel_outputs: int,
     ) -> None:
         super().__init__()
         self.kernel = nn.Sequential(
-            *(_NarrowLinear(seen, kernel_width), nn.SiLU()),
-            *(nn.Linear(kernel_width, kernel_width), nn.SiLU()),
-            *(nn.Linear(kernel_width, kernel_outputs), nn.SiLU()),
+            _NarrowLinear(pair_features, kernel_width),
+            nn.SiLU(),
+            nn.Linear(kernel_width, kernel_width),
+            nn.SiLU(),
+            nn.Linear(kernel_width, kernel_outputs),
+            nn.SiLU(),
         )
         self.mix = nn.Linear(kernel_outputs * before, after)
 
-    def forward(self, values: Tensor, near: Neighbourhoods) -> Tensor:
-        return self.mix(near.gather(self.kernel(near.pairs), values))
+    def forward(self, values: Tensor, neighbourhoods: Neighbourhoods) -> Tensor:
+        """(rows, before) -> (rows, after)"""
+        kernel = self.kernel(neighbourhoods.pairs)
+        return self.mix(neighbourhoods.aggregate(kernel, values))
 
 
 class RowNorm(nn.BatchNorm1d):
-    """Batch norm over rows; a single row, of which there is no variance, is normalised as in evaluation."""
+    """Batch norm over rows that normalises a single row with the running statistics.
+
+    A single row has no variance.   (rows, c) -> (rows, c)
+    """
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.training and len(x) < 2:
-            return F.batch_norm(
-                x, self.running_mean, self.running_var, self.weight, self.bias, False, 0.0, self.eps
-            )
-        return super().forward(x)
+        """(rows, c) -> (rows, c)"""
+        if not self.training or len(x) > 1:
+            return super().forward(x)
+        return F.batch_norm(
+            x,
+            running_mean=self.running_mean,
+            running_var=self.running_var,
+            weight=self.weight,
+            bias=self.bias,
+            training=False,
+            eps=self.eps,
+        )
 
 
 class BottleneckBlock(nn.Module):
-    """x + linear(LieConv(linear(x))), each after batch norm and swish, with a quarter of the channels inside."""
+    """x + linear(LieConv(linear(x))), each after batch norm and SiLU.
+
+    The channels are reduced to a quarter inside.   (rows, width) -> (rows, width)
+    """
 
     def __init__(self, width: int, **kernel: int) -> None:
         super().__init__()
-        inside = max(1, width // 4)
-        self.norms = nn.ModuleList(RowNorm(channels) for channels in (width, inside, inside))
-        self.shrink, self.grow = nn.Linear(width, inside), nn.Linear(inside, width)
-        self.conv = LieConv(inside, inside, **kernel)
+        inner = max(1, width // 4)
+        self.norms = nn.ModuleList(RowNorm(channels) for channels in (width, inner, inner))
+        self.shrink = nn.Linear(width, inner)
+        self.grow = nn.Linear(inner, width)
+        self.conv = LieConv(inner, inner, **kernel)
 
-    def forward(self, x: Tensor, near: Neighbourhoods) -> Tensor:
-        inside = self.shrink(F.silu(self.norms[0](x)))
-        inside = self.conv(F.silu(self.norms[1](inside)), near)
-        return x + self.grow(F.silu(self.norms[2](inside)))
+    def forward(self, x: Tensor, neighbourhoods: Neighbourhoods) -> Tensor:
+        """(rows, width) -> (rows, width)"""
+        inner = self.shrink(F.silu(self.norms[0](x)))
+        inner = self.conv(F.silu(self.norms[1](inner)), neighbourhoods)
+        return x + self.grow(F.silu(self.norms[2](inner)))
 
 
 class LieResNet(nn.Module):
-    """A LieConv network on molecules or point clouds: bottleneck blocks, then the mean over all points.   -> (B, outputs)
+    """A LieConv network for molecules and point clouds: bottleneck blocks, then mean over points.
 
-    Takes positions (B, N, 3), or a dict of "positions" and, as they come, "charges" (B, N), atomic numbers, and a "mask"
-    (B, N) that is true where there is a point. Neither the order of the points nor padding changes anything.
+    Takes positions (B, N, 3), or a dict with "positions" and optionally "charges" (B, N), atomic
+    numbers, and a "mask" (B, N), true at real points. Returns (B, n_outputs). Neither the order of
+    the points nor padding changes the output.
 
-    An atom's features are its species, one-hot, times 1, c and c², with its charge c as a share of the largest
-    (Anderson et al. 2019, "Cormorant"). Points without species all have the feature 1.
+    The features of an atom are its one-hot species times 1, c and c², where c is its charge
+    relative to the largest (Anderson et al. 2019, "Cormorant"). Points without species have the
+    single feature 1.
 
-    Memory and time grow as B·N·neighbours·(kernel_width + kernel_outputs), and hold no product of two of the channel counts.
+    Memory and time grow as B·N·neighbours·(kernel_width + kernel_outputs), without products of two
+    channel counts.
 
-    Reference: Finzi, Stanton, Izmailov, Wilson (2020), "Generalizing Convolutional Neural Networks for Equivariance to Lie
-    Groups on Arbitrary Continuous Data"; for QM9 it has width 1536 and 6 layers.
+    Reference: Finzi, Stanton, Izmailov, Wilson (2020), "Generalizing Convolutional Neural Networks
+    for Equivariance to Lie Groups on Arbitrary Continuous Data"; for QM9 width 1536 and 6 layers.
 
     Args:
-        outputs: of the head.
+        n_outputs: outputs of the head.
         group: "T3" is invariant to translations, "trivial" to nothing.
         width: channels of the values (the paper's k); a quarter of it inside the blocks.
-        layers: how many blocks.
+        layers: number of blocks.
         species: atomic numbers that occur; empty for points without charges.
-        neighbours: how many nearest points each point sees; None for all of its item.
-        kernel_width: of the kernels' hidden layers.
-        kernel_outputs: of the kernels, before they are mixed with the channels.
+        neighbours: number of nearest neighbours of each point; None for all points of its item.
+        kernel_width: width of the hidden layers of the kernels.
+        kernel_outputs: outputs of the kernels, before they are mixed with the channels.
 
     Example:
         >>> net = LieResNet(1, group="T3", width=16, layers=1).eval()
@@ -243,7 +310,7 @@ class LieResNet(nn.Module):
 
     def __init__(
         self,
-        outputs: int,
+        n_outputs: int,
         *,
         group: str = "T3",
         width: int = 128,
@@ -254,87 +321,92 @@ class LieResNet(nn.Module):
         kernel_outputs: int = 16,
     ) -> None:
         super().__init__()
-        if group not in _GROUPS:
-            raise ValueError(
-                f"The group of a LieResNet is one of {', '.join(_GROUPS)}, but got '{group}'."
-            )
+        if group not in _PAIR_FEATURES:
+            known = ", ".join(_PAIR_FEATURES)
+            raise ValueError(f"The group of a LieResNet is one of {known}, but got '{group}'.")
         if neighbours is not None and neighbours < 1:
-            raise ValueError(
-                f"A point needs at least one neighbour, itself, but neighbours is {neighbours}."
-            )
-        if not 1 <= layers <= 1000:
-            raise ValueError(f"A LieResNet has 1 to 1000 layers, but got {layers}.")
+            raise ValueError(f"neighbours must be at least 1, but got {neighbours}.")
+        if not 1 <= layers <= _MAX_LAYERS:
+            raise ValueError(f"A LieResNet has 1 to {_MAX_LAYERS} layers, but got {layers}.")
         self._settings = {
-            **{
-                "outputs": outputs,
-                "group": group,
-                "width": width,
-                "layers": layers,
-                "species": list(species),
-            },
-            **{
-                "neighbours": neighbours,
-                "kernel_width": kernel_width,
-                "kernel_outputs": kernel_outputs,
-            },
+            "n_outputs": n_outputs,
+            "group": group,
+            "width": width,
+            "layers": layers,
+            "species": list(species),
+            "neighbours": neighbours,
+            "kernel_width": kernel_width,
+            "kernel_outputs": kernel_outputs,
         }
-        self.group, self.neighbours = group, neighbours
-        self.register_buffer(
-            "charge_of", torch.tensor(list(species), dtype=torch.long), persistent=False
-        )
+        self.group = group
+        self.neighbours = neighbours
+        charges = torch.tensor(list(species), dtype=torch.long)
+        self.register_buffer("charge_of", charges, persistent=False)
         kernel = {
-            "seen": _GROUPS[group],
+            "pair_features": _PAIR_FEATURES[group],
             "kernel_width": kernel_width,
             "kernel_outputs": kernel_outputs,
         }
         self.lift = nn.Linear(3 * len(species) or 1, width)
         self.blocks = nn.ModuleList(BottleneckBlock(width, **kernel) for _ in range(layers))
-        self.norm, self.head = RowNorm(width), nn.Linear(width, outputs)
+        self.norm = RowNorm(width)
+        self.head = nn.Linear(width, n_outputs)
 
     def settings(self) -> dict[str, object]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return dict(self._settings)
 
     def forward(self, x: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """(B, N, 3), or a dict of tensors -> (B, n_outputs)"""
         cloud = {"positions": x} if isinstance(x, Tensor) else x
-        # Differences of positions and their kernels need float32: half precision is coarse here, and on a CPU slower as well.
+        # Differences of positions need float32: half precision is too coarse, and slower on a CPU.
         with torch.autocast(cloud["positions"].device.type, enabled=False):
             return self._predict(cloud)
 
     def _predict(self, cloud: Mapping[str, Tensor]) -> Tensor:
-        positions, mask = cloud["positions"], cloud.get("mask")
-        items, points = positions.shape[:2]
+        positions = cloud["positions"]
+        n_items, n_points = positions.shape[:2]
+        mask = cloud.get("mask")
         if mask is None:
-            rows, sizes = torch.arange(items * points, device=positions.device), [(items, points)]
-            mask = positions.new_ones(items, points, dtype=torch.bool)
+            mask = positions.new_ones(n_items, n_points, dtype=torch.bool)
+            rows = torch.arange(n_items * n_points, device=positions.device)
+            sizes = [(n_items, n_points)]
         else:
-            rows, sizes = rows_by_size(mask.bool())
-        near: Neighbourhoods
-        if self.neighbours is None or self.neighbours >= points:
-            near = Everybody(positions.flatten(0, 1).index_select(0, rows), sizes, self.group)
+            mask = mask.bool()
+            rows, sizes = rows_by_size(mask)
+        neighbourhoods: Neighbourhoods
+        if self.neighbours is None or self.neighbours >= n_points:
+            points = positions.flatten(0, 1).index_select(0, rows)
+            neighbourhoods = AllNeighbours(points, sizes, self.group)
         else:
-            near = Nearest(positions, mask.bool(), rows, self.group, self.neighbours)
+            neighbourhoods = NearestNeighbours(
+                positions, mask, rows, group=self.group, neighbours=self.neighbours
+            )
         values = self.lift(self.features(cloud, rows))
         for block in self.blocks:
-            values = block(values, near)
+            values = block(values, neighbourhoods)
         scores = self.head(F.silu(self.norm(values)))
-        total = scores.new_zeros(items, scores.shape[1]).index_add_(
-            0, rows.div(points, rounding_mode="floor"), scores
-        )
+        item = rows.div(n_points, rounding_mode="floor")
+        total = scores.new_zeros(n_items, scores.shape[1]).index_add_(0, item, scores)
         return total / mask.sum(1, keepdim=True).clamp_min(1)
 
     def features(self, cloud: Mapping[str, Tensor], rows: Tensor) -> Tensor:
-        """What is known of each real point but where it is, (rows, 3·species)."""
+        """Features of the real points, without their positions: (rows, 3·species)."""
         like = self.lift.weight
-        if not len(self.charge_of):
+        if len(self.charge_of) == 0:
             return like.new_ones(len(rows), 1)
         charges = cloud["charges"].flatten().index_select(0, rows)
         one_hot = charges[:, None] == self.charge_of
-        if not torch.compiler.is_compiling() and not one_hot.any(1).all():
-            unknown = charges[~one_hot.any(1)][0].item()
-            raise ValueError(
-                f"A LieResNet for the species {self.charge_of.tolist()} met an atom of charge {unknown:g}."
-            )
-        share = charges.to(like.dtype)[:, None] / self.charge_of.max()
-        powers = torch.cat([torch.ones_like(share), share, share.square()], dim=1)
+        if not torch.compiler.is_compiling():
+            self._validate_species(charges, one_hot.any(1))
+        c = charges.to(like.dtype)[:, None] / self.charge_of.max()
+        powers = torch.cat([torch.ones_like(c), c, c.square()], dim=1)
         return (one_hot[:, :, None] * powers[:, None]).flatten(1)
+
+    def _validate_species(self, charges: Tensor, is_known: Tensor) -> None:
+        if not is_known.all():
+            unknown = charges[~is_known][0].item()
+            species = self.charge_of.tolist()
+            raise ValueError(
+                f"A LieResNet for the species {species} met an atom of charge {unknown:g}."
+            )

@@ -1,4 +1,4 @@
-"""A network that normalises what it sees, so that whatever stands before it works on images in [0, 1]."""
+"""A network with normalisation built in, so that augmentations work on images in [0, 1]."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,14 @@ from torch import Tensor, nn
 
 
 class Normalized(nn.Module):
-    r"""Images in [0, 1], each channel less its mean and divided by its standard deviation, through a network.
+    r"""Applies a network to normalised images, \(f((x - m) / s)\).
 
-    Brightness and contrast clip at black and white, which are 0 and 1 before the normalisation and nothing special after it.
+    Brightness and contrast clip at black and white, which are 0 and 1 only before normalisation.
+
+    Shape: images in [0, 1], (B, C, H, W), to the output of the network.
 
     Args:
-        net: sees \((x - m) / s\).
+        net: the network f.
         mean: m, one number per channel.
         std: s, one number per channel.
 
@@ -31,4 +33,6 @@ class Normalized(nn.Module):
         self.register_buffer("std", torch.tensor(std)[:, None, None])
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.net((x - self.mean) / self.std)
+        """(B, C, H, W) -> the output of the network"""
+        normalized = (x - self.mean) / self.std
+        return self.net(normalized)

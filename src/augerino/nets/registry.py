@@ -1,4 +1,4 @@
-"""The networks that a saved model can name: each is rebuilt from its `settings()`."""
+"""The networks that a saved model can be rebuilt with, from their `settings()`."""
 
 from torch import nn
 

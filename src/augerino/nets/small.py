@@ -1,4 +1,4 @@
-"""A small convolutional network that suits most images: the default of `learn`."""
+"""A small convolutional network for images: the default of `learn`."""
 
 import itertools
 
@@ -6,32 +6,37 @@ from torch import Tensor, nn
 
 
 class SmallCNN(nn.Module):
-    """Four 3×3 convolutions with batch norm, halving the image while it has room, then global mean and a linear head.
+    """Four 3×3 convolutions, global average pooling and a linear head.
+
+    Each convolution is followed by batch norm and ReLU; max pooling halves the image in between.
+
+    Shape: (B, channels, H, W) -> (B, n_outputs), for any H and W.
 
     Args:
-        channels: of the input.
-        outputs: of the head.
-        width: channels of the first layer; the later ones have 2, 4 and 4 times as many.
+        channels: channels of the input.
+        n_outputs: outputs of the head.
+        width: channels of the first convolution; the others have 2, 4 and 4 times as many.
     """
 
-    def __init__(self, channels: int, outputs: int, width: int = 16) -> None:
+    def __init__(self, channels: int, n_outputs: int, width: int = 16) -> None:
         super().__init__()
-        self._settings = {"channels": channels, "outputs": outputs, "width": width}
-        layers: list[nn.Module] = []
+        self._settings = {"channels": channels, "n_outputs": n_outputs, "width": width}
         widths = [channels, width, 2 * width, 4 * width, 4 * width]
+        layers: list[nn.Module] = []
         for before, after in itertools.pairwise(widths):
             layers += [
                 nn.Conv2d(before, after, 3, padding=1, bias=False),
                 nn.BatchNorm2d(after),
                 nn.ReLU(inplace=True),
+                nn.MaxPool2d(2, ceil_mode=True),
             ]
-            layers += [nn.MaxPool2d(2, ceil_mode=True)]
-        self.features = nn.Sequential(*layers[:-1])
-        self.head = nn.Linear(widths[-1], outputs)
+        self.features = nn.Sequential(*layers[:-1])  # no pooling after the last convolution
+        self.head = nn.Linear(widths[-1], n_outputs)
 
     def settings(self) -> dict[str, int]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) -> (B, n_outputs)"""
         return self.head(self.features(x).mean(dim=(2, 3)))

@@ -1,19 +1,24 @@
-"""The usual fixed augmentation of photographs, as the first layer of a network: like dropout, it acts in training."""
+"""The usual fixed augmentation of photographs as a layer that acts in training, like dropout."""
 
 import torch
 from torch import Tensor, nn
 
 
 class Standard(nn.Module):
-    """Shifts each image by whole pixels, mirrors every other one, and blackens a square: nothing in evaluation.
+    """Random shift, horizontal flip and cutout of each image; the identity in evaluation.
 
-    A shift with black moving in is what cropping at random after padding comes to. The square may reach over the rim, so that
-    less of it is seen (DeVries and Taylor 2017).
+    A shift by whole pixels with black moving in equals a random crop after zero padding. The
+    square of the cutout may extend beyond the edge of the image.
+
+    Shape: (B, C, H, W) -> (B, C, H, W).
+
+    Reference: DeVries and Taylor (2017), "Improved Regularization of Convolutional Neural Networks
+    with Cutout".
 
     Args:
-        shift: by how many pixels at most, each way.
-        flip: whether left and right are swapped in half of the images.
-        cutout: side of the square in pixels; 0 for none.
+        shift: largest shift in pixels, in each direction.
+        flip: whether to mirror images with probability one half.
+        cutout: side of the black square in pixels; 0 for none.
 
     Attributes:
         always: whether to act in evaluation too, for averaging over copies.
@@ -21,36 +26,52 @@ class Standard(nn.Module):
 
     def __init__(self, shift: int = 4, flip: bool = True, cutout: int = 0) -> None:
         super().__init__()
-        self.shift, self.flip, self.cutout, self.always = shift, flip, cutout, False
+        self.shift = shift
+        self.flip = flip
+        self.cutout = cutout
+        self.always = False
 
     def extra_repr(self) -> str:
+        """The settings, for `repr`."""
         return f"shift={self.shift}, flip={self.flip}, cutout={self.cutout}"
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, C, H, W) -> (B, C, H, W)"""
         if not (self.training or self.always):
             return x
         if self.flip:
-            chosen = torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5
-            x = torch.where(chosen, x.flip(-1), x)
-        for axis in (2, 3) if self.shift else ():
-            x = self._shifted(x, axis)
-        return x * self._outside(x) if self.cutout else x
+            is_flipped = torch.rand(len(x), 1, 1, 1, device=x.device) < 0.5
+            x = torch.where(is_flipped, x.flip(-1), x)
+        if self.shift:
+            x = self._shift_along(x, 2)
+            x = self._shift_along(x, 3)
+        if self.cutout:
+            x = x * ~self._cutout_mask(x)
+        return x
 
-    def _shifted(self, x: Tensor, axis: int) -> Tensor:
-        """Each image moved along one axis by a whole number of pixels of its own."""
+    def _shift_along(self, x: Tensor, axis: int) -> Tensor:
+        """Shifts each image along one axis by its own whole number of pixels."""
         side = x.shape[axis]
-        by = torch.randint(-self.shift, self.shift + 1, (len(x), 1), device=x.device)
-        place = torch.arange(side, device=x.device) + by  # (B, side): where each line comes from
-        shape = (len(x), 1, side, 1) if axis == 2 else (len(x), 1, 1, side)
-        there = ((place >= 0) & (place < side)).reshape(shape)
-        return x.gather(axis, place.clamp(0, side - 1).reshape(shape).expand_as(x)) * there
+        offset = torch.randint(-self.shift, self.shift + 1, (len(x), 1), device=x.device)
+        source = torch.arange(side, device=x.device) + offset  # (B, side)
+        shape = [len(x), 1, 1, 1]
+        shape[axis] = side
+        is_inside = ((source >= 0) & (source < side)).reshape(shape)
+        index = source.clamp(0, side - 1).reshape(shape)
+        return x.gather(axis, index.expand_as(x)) * is_inside
 
-    def _outside(self, x: Tensor) -> Tensor:
-        """False in a square with its centre anywhere in the image.   returns (B, 1, H, W)"""
-        inside = torch.ones((), dtype=torch.bool, device=x.device)
-        for axis in (2, 3):
-            side = x.shape[axis]
-            low = torch.randint(0, side, (len(x), 1, 1, 1), device=x.device) - self.cutout // 2
-            line = torch.arange(side, device=x.device).reshape((-1, 1) if axis == 2 else (1, -1))
-            inside = inside & (line >= low) & (line < low + self.cutout)
-        return ~inside
+    def _cutout_mask(self, x: Tensor) -> Tensor:
+        """True in a square whose centre is uniform over the image.   returns (B, 1, H, W)"""
+        rows = self._cutout_range(x, 2)
+        columns = self._cutout_range(x, 3)
+        return rows & columns
+
+    def _cutout_range(self, x: Tensor, axis: int) -> Tensor:
+        """True in the rows (axis 2) or columns (axis 3) of the square."""
+        side = x.shape[axis]
+        shape = [1, 1, 1, 1]
+        shape[axis] = side
+        center = torch.randint(0, side, (len(x), 1, 1, 1), device=x.device)
+        low = center - self.cutout // 2
+        position = torch.arange(side, device=x.device).reshape(shape)
+        return (position >= low) & (position < low + self.cutout)

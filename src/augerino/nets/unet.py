@@ -1,4 +1,4 @@
-"""A small U-Net: a label for every pixel."""
+"""A small U-Net: class scores for every pixel."""
 
 import itertools
 
@@ -7,57 +7,61 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
+def _layer(before: int, after: int) -> list[nn.Module]:
+    return [
+        nn.Conv2d(before, after, 3, padding=1, bias=False),
+        nn.BatchNorm2d(after),
+        nn.ReLU(inplace=True),
+    ]
+
+
 def _block(before: int, after: int) -> nn.Module:
-    """Two 3×3 convolutions with batch norm."""
-    return nn.Sequential(
-        *(
-            nn.Conv2d(before, after, 3, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-            nn.ReLU(inplace=True),
-        ),
-        *(
-            nn.Conv2d(after, after, 3, padding=1, bias=False),
-            nn.BatchNorm2d(after),
-            nn.ReLU(inplace=True),
-        ),
-    )
+    """Two 3×3 convolutions, each with batch norm and ReLU."""
+    return nn.Sequential(*_layer(before, after), *_layer(after, after))
 
 
 class SmallUNet(nn.Module):
-    """Images (B, channels, H, W) to scores (B, outputs, H, W), of any size, odd ones and single pixels included.
+    """A U-Net with four scales, for images of any size, including odd sizes and single pixels.
 
-    Four scales, halved by max pooling on the way down and doubled to the size of their counterpart on the way up, each joined
-    to what was there at that size before. A pixel's score depends on about 50 pixels each way.
+    Max pooling halves the features on the way down. On the way up they are enlarged to the size of
+    the features of the same scale, and concatenated with them. The receptive field of a pixel is
+    about 50 pixels in each direction.
 
-    Reference: Ronneberger, Fischer, Brox (2015), "U-Net"; with padding and batch norm.
+    Shape: (B, channels, H, W) -> (B, n_outputs, H, W).
+
+    Reference: Ronneberger, Fischer, Brox (2015), "U-Net"; here with padding and batch norm.
 
     Args:
-        channels: of the input.
-        outputs: classes or values per pixel.
-        width: channels at full size; twice, four and eight times as many at the smaller ones.
+        channels: channels of the input.
+        n_outputs: classes or values per pixel.
+        width: channels at full size; the smaller scales have 2, 4 and 8 times as many.
     """
 
-    def __init__(self, channels: int, outputs: int, width: int = 16) -> None:
+    def __init__(self, channels: int, n_outputs: int, width: int = 16) -> None:
         super().__init__()
-        self._settings = {"channels": channels, "outputs": outputs, "width": width}
+        self._settings = {"channels": channels, "n_outputs": n_outputs, "width": width}
         widths = [width, 2 * width, 4 * width, 8 * width]
-        self.down = nn.ModuleList(
-            _block(before, after) for before, after in itertools.pairwise([channels, *widths])
-        )
-        pairs = itertools.pairwise(reversed(widths))
-        self.up = nn.ModuleList(_block(below + beside, beside) for below, beside in pairs)
-        self.head = nn.Conv2d(width, outputs, 1)
+        self.down = nn.ModuleList()
+        for before, after in itertools.pairwise([channels, *widths]):
+            self.down.append(_block(before, after))
+        self.up = nn.ModuleList()
+        for below, skip in itertools.pairwise(reversed(widths)):
+            self.up.append(_block(below + skip, skip))
+        self.head = nn.Conv2d(width, n_outputs, 1)
 
     def settings(self) -> dict[str, int]:
-        """The constructor's arguments."""
+        """Returns the constructor's arguments."""
         return dict(self._settings)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(B, channels, H, W) -> (B, n_outputs, H, W)"""
         scales = [self.down[0](x)]
         for block in self.down[1:]:
-            scales.append(block(F.max_pool2d(scales[-1], 2, ceil_mode=True)))
+            halved = F.max_pool2d(scales[-1], 2, ceil_mode=True)
+            scales.append(block(halved))
         x = scales.pop()
         for block in self.up:
-            beside = scales.pop()
-            x = block(torch.cat([F.interpolate(x, size=beside.shape[-2:]), beside], dim=1))
+            skip = scales.pop()
+            enlarged = F.interpolate(x, size=skip.shape[-2:])
+            x = block(torch.cat([enlarged, skip], dim=1))
         return self.head(x)

@@ -1,15 +1,27 @@
-"""Comparison of two sets of weights."""
+"""Comparison of the weights of a network with saved ones."""
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
 
-def gap_between(own: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> str | None:
-    """What differs first between two sets of weights, in words."""
-    for name in sorted(own.keys() ^ weights.keys()):
-        return f"'{name}' is {'missing in the file' if name in own else 'unknown to the network'}"
+def first_mismatch(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> str | None:
+    """Describes the first difference in names or shapes between two sets of weights.
+
+    Args:
+        own: the weights of the network.
+        saved: the weights of the file.
+
+    Returns:
+        A clause for an error message, or None if names and shapes agree.
+    """
+    for name in sorted(own.keys() ^ saved.keys()):
+        if name in own:
+            return f"'{name}' is missing in the file"
+        return f"'{name}' is unknown to the network"
     for name, value in own.items():
-        if value.shape != weights[name].shape:
-            return f"'{name}' is {tuple(value.shape)} in the network but {tuple(weights[name].shape)} in the file"
+        expected = tuple(value.shape)
+        found = tuple(saved[name].shape)
+        if found != expected:
+            return f"'{name}' is {expected} in the network but {found} in the file"
     return None

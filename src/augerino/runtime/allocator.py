@@ -1,18 +1,21 @@
-"""What the C library does with memory that is freed."""
+"""Settings of glibc's memory allocator."""
 
 import ctypes
 import os
 
-_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # as glibc's malloc.h numbers them
-_MOST = 2**31 - 1
+# Parameters of mallopt, as numbered in glibc's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_MAX = -4
+_MAX_INT = 2**31 - 1
 
 
 def keep_memory() -> bool:
-    """Has glibc keep freed memory for what is asked for next, instead of giving large pieces back; returns whether it does.
+    """Makes glibc reuse freed memory instead of returning it to the system; True on success.
 
-    A training step asks for the same large tensors again and again. Given back, each is cleared page by page before it is used
-    once more, which takes a fifth to a third of a step of a small network. For programs of ours, not where we are a library:
-    a process then keeps the most that it ever had. Where the environment says what malloc should do, that holds.
+    A training step allocates the same large tensors again and again. Memory that was returned is
+    cleared page by page before its next use, which takes a fifth to a third of a step of a small
+    network. The process then keeps its peak memory, so this is meant for programs, not for
+    libraries. Settings of malloc in the environment take precedence.
     """
     if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
         return False
@@ -20,4 +23,4 @@ def keep_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):  # another C library
         return False
-    return bool(mallopt(_MMAP_MAX, 0)) and bool(mallopt(_TRIM_THRESHOLD, _MOST))
+    return bool(mallopt(_M_MMAP_MAX, 0)) and bool(mallopt(_M_TRIM_THRESHOLD, _MAX_INT))

@@ -1,4 +1,4 @@
-"""Whether a CPU computes in bf16: fast, and without ending the process."""
+"""Whether bf16 works on this CPU, and whether it is faster than float32."""
 
 import functools
 import os
@@ -7,40 +7,41 @@ import sys
 
 import torch
 
-# Where a virtual machine announces AMX but hides how its tiles are laid out, oneDNN's kernels end in an illegal instruction.
-# Set before torch computes anything, this keeps oneDNN to the instructions that work there.
-REMEDY = ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
+# On virtual machines that announce AMX but hide the layout of its tiles, oneDNN's kernels end in an
+# illegal instruction. Set before torch's first computation, this setting keeps oneDNN from AMX.
+ISA_VARIABLE = "ONEDNN_MAX_CPU_ISA"
+ISA_WITHOUT_AMX = "AVX512_CORE_BF16"
 
 _TRIAL = (
     "import torch; torch.set_num_threads(1); a = torch.ones(64, 64, dtype=torch.bfloat16); a @ a"
 )
 
 
-def pays() -> bool:
-    """Whether training in bf16 is faster than in float32: with AMX it is, with the vector instructions alone it was not."""
-    return _tiles() and survives()
+def is_faster() -> bool:
+    """Whether training in bf16 is faster than in float32: only with a working AMX."""
+    return _uses_amx() and works()
 
 
-def _tiles() -> bool:
-    """Whether AMX is announced, and nobody keeps oneDNN from it."""
-    announced = bool(getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)())
-    return announced and "AMX" in os.environ.get(REMEDY[0], "AMX").upper()
+def _uses_amx() -> bool:
+    """Whether the CPU announces AMX and the environment does not keep oneDNN from it."""
+    is_supported = getattr(torch.cpu, "_is_amx_tile_supported", None)
+    if is_supported is None or not is_supported():
+        return False
+    return "AMX" in os.environ.get(ISA_VARIABLE, "AMX").upper()
 
 
 @functools.cache
-def survives() -> bool:
-    """Whether bf16 can be computed at all; tried in a process of its own where that is not certain, which takes a second or two.
+def works() -> bool:
+    """Whether a product in bf16 works, or ends the process.
 
-    A program that is not run by a Python of its own (a frozen one) has nothing to try it with, and is trusted.
+    With AMX this is tried in a subprocess, which takes a second or two. A frozen program has no
+    Python interpreter to try it with; it is assumed to work there.
     """
-    if not _tiles() or not sys.executable or getattr(sys, "frozen", False):
+    if not _uses_amx() or not sys.executable or getattr(sys, "frozen", False):
         return True
+    command = [sys.executable, "-c", _TRIAL]
     try:
-        return (
-            subprocess.run(
-                [sys.executable, "-c", _TRIAL], capture_output=True, check=False, timeout=120
-            ).returncode
-            == 0
-        )
+        trial = subprocess.run(command, capture_output=True, check=False, timeout=120)
     except (OSError, subprocess.TimeoutExpired):
         return False
+    return trial.returncode == 0

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: write beside, flush to disk, rename."""
+"""Atomic writing of files: write a temporary file, flush it to disk, rename it."""
 
 import contextlib
 import json
@@ -11,52 +11,64 @@ from augerino.errors import InputError
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Replaces a file in one step: a reader, or a crash at any moment, meets the old content or the new, never a part."""
+    """Replaces a file in one step.
+
+    A reader, or a crash at any moment, finds either the old content or the new.
+    """
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with open(beside, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException as error:  # an interrupt leaves nothing behind either
+        os.replace(temporary, path)
+    except BaseException as error:  # an interrupt must not leave the temporary file either
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            reason = error.strerror or error
             raise InputError(
-                f"Cannot write {path}: {reason}. What was there before is unchanged: mend that, then go on."
+                f"Cannot write {path}: {error.strerror or error}. "
+                "The previous content is unchanged: fix the cause, then continue."
             ) from error
         raise
     if os.name == "posix":
-        with contextlib.suppress(
-            OSError
-        ):  # some file systems refuse to sync a folder; the file itself is safe
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)  # so that the rename itself outlives a power cut
-            finally:
-                os.close(folder)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flushes a folder to disk, so that a rename in it survives a power failure."""
+    with contextlib.suppress(OSError):  # not supported on some file systems; the file is safe
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def is_left_over(path: Path) -> bool:
-    """Whether a file is what a process that was killed while writing left behind: never whole, of use to nobody."""
+    """Whether a file is the temporary file of a process that was killed while writing."""
     return re.fullmatch(r"\..+\.\d+\.tmp", path.name) is not None
 
 
 def write_json(path: str | Path, value: Any) -> None:
     """Writes a value as indented JSON, atomically."""
-    write_atomically(path, (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode())
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    write_atomically(path, f"{text}\n".encode())
 
 
 def read_json(path: str | Path, what: str) -> Any:
-    """Reads a JSON file, or says in one sentence why that did not work."""
+    """Reads a JSON file.
+
+    Args:
+        path: the file.
+        what: noun for the file in error messages, such as "policy".
+    """
     try:
         return json.loads(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"Cannot read the {what} {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path} is not a readable {what}: {error}. Restore it from a copy or make it anew."
+            f"{path} is not a readable {what}: {error}. Restore it from a copy or create it again."
         ) from error

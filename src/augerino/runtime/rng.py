@@ -1,4 +1,4 @@
-"""Every source of randomness in the process, as a value that can be kept and put back."""
+"""The states of all random number generators of the process, to be saved and restored."""
 
 import random
 from typing import Any
@@ -7,27 +7,29 @@ import numpy as np
 import torch
 from torch import Generator
 
+_MT19937_WORDS = 624  # length of the state of numpy's generator
+
 
 def generators_of(loader: Any) -> list[Generator]:
-    """The generators a data loader draws its order from, besides the global one."""
-    batches, dataset = getattr(loader, "batch_sampler", None), getattr(loader, "dataset", None)
-    places = (
+    """The generators that a data loader draws its order from, besides the global one."""
+    batch_sampler = getattr(loader, "batch_sampler", None)
+    owners = (
         loader,
         getattr(loader, "sampler", None),
-        batches,
-        getattr(batches, "sampler", None),
-        dataset,
+        batch_sampler,
+        getattr(batch_sampler, "sampler", None),
+        getattr(loader, "dataset", None),
     )
-    found = {
-        id(g): g
-        for place in places
-        if isinstance(g := getattr(place, "generator", None), Generator)
-    }
+    found: dict[int, Generator] = {}
+    for owner in owners:
+        generator = getattr(owner, "generator", None)
+        if isinstance(generator, Generator):
+            found[id(generator)] = generator  # several owners may share one
     return list(found.values())
 
 
 def get_state(loader: Any = None) -> dict[str, Any]:
-    """The states of Python's, numpy's and torch's global generators and of a loader's own."""
+    """The states of the generators of Python, numpy and torch, and of a loader."""
     version, words, gauss = random.getstate()
     numpy_state: dict[str, Any] = np.random.get_state(legacy=False)
     return {
@@ -44,53 +46,69 @@ def get_state(loader: Any = None) -> dict[str, Any]:
     }
 
 
-def check_state(state: Any, loader: Any = None) -> None:
-    """Raises ValueError where a state that comes from a file is none of ours: not every generator looks at what it is given."""
-    version, words, gauss = state["python"]
-    key, pos = state["numpy"]["key"], state["numpy"]["pos"]
+def validate_state(state: Any, loader: Any = None) -> None:
+    """Raises ValueError for a state that `get_state` cannot have returned.
+
+    Needed for states from files: not every generator validates its own state.
+    """
     own = [generator.get_state() for generator in generators_of(loader)]
-    good = (
+    is_valid = (
+        _is_python_state(state["python"])
+        and _is_numpy_state(state["numpy"])
+        and _is_like(state["torch"], torch.get_rng_state())
+        and len(state["loader"]) == len(own)
+        and all(_is_like(saved, mine) for saved, mine in zip(state["loader"], own, strict=False))
+        and all(isinstance(saved, torch.Tensor) for saved in state["cuda"])
+    )
+    if not is_valid:
+        raise ValueError("its random state is damaged, or the loader has other generators now")
+
+
+def _is_python_state(state: Any) -> bool:
+    version, words, gauss = state
+    return (
         type(version) is int
         and all(type(word) is int and 0 <= word < 2**32 for word in words)
         and isinstance(gauss, float | None)
-        and isinstance(key, torch.Tensor)
-        and key.shape == (624,)
+    )
+
+
+def _is_numpy_state(state: Any) -> bool:
+    key = state["key"]
+    pos = state["pos"]
+    return (
+        isinstance(key, torch.Tensor)
+        and key.shape == (_MT19937_WORDS,)
         and key.dtype == torch.int64
         and type(pos) is int
-        and 0 <= pos <= 624  # numpy would read beyond its words
-        and state["numpy"]["has_gauss"] in (0, 1)
-        and isinstance(state["numpy"]["gauss"], float)
-        and len(own) == len(state["loader"])
+        and 0 <= pos <= _MT19937_WORDS  # numpy would read beyond its buffer
+        and state["has_gauss"] in (0, 1)
+        and isinstance(state["gauss"], float)
     )
-    for mine, saved in zip(
-        [torch.get_rng_state(), *own], [state["torch"], *state["loader"]], strict=False
-    ):
-        good = (
-            good
-            and isinstance(saved, torch.Tensor)
-            and (saved.shape, saved.dtype) == (mine.shape, mine.dtype)
-        )
-    if not good or not all(isinstance(saved, torch.Tensor) for saved in state["cuda"]):
-        raise ValueError(
-            "its random state is damaged, or the loader has other generators than then"
-        )
+
+
+def _is_like(saved: Any, own: torch.Tensor) -> bool:
+    """Whether a saved state has the shape and dtype of an actual one."""
+    if not isinstance(saved, torch.Tensor):
+        return False
+    return saved.shape == own.shape and saved.dtype == own.dtype
 
 
 def set_state(state: dict[str, Any], loader: Any = None) -> None:
-    """Puts back what `get_state` returned."""
+    """Restores the states that `get_state` returned."""
     version, words, gauss = state["python"]
     random.setstate((version, tuple(words), gauss))
-    kept = state["numpy"]
+    saved = state["numpy"]
     np.random.set_state(
         {
             "bit_generator": "MT19937",
-            "state": {"key": kept["key"].numpy().astype(np.uint32), "pos": kept["pos"]},
-            "has_gauss": kept["has_gauss"],
-            "gauss": kept["gauss"],
+            "state": {"key": saved["key"].numpy().astype(np.uint32), "pos": saved["pos"]},
+            "has_gauss": saved["has_gauss"],
+            "gauss": saved["gauss"],
         }
     )
     torch.set_rng_state(state["torch"])
     if state["cuda"] and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(state["cuda"])
-    for generator, saved in zip(generators_of(loader), state["loader"], strict=True):
-        generator.set_state(saved)
+    for generator, value in zip(generators_of(loader), state["loader"], strict=True):
+        generator.set_state(value)

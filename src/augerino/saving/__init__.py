@@ -1,4 +1,4 @@
-"""What outlives a training: policies, saved models and exports to other libraries."""
+"""Saved policies and models, and exports to other libraries."""
 
 from augerino.saving.export import (
     OnnxModel,

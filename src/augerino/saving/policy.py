@@ -1,4 +1,4 @@
-"""A learned augmentation as data: versioned JSON that a person can read and a program can turn back, bit for bit."""
+"""A learned augmentation as data: versioned, readable JSON that restores it bit for bit."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,38 +15,44 @@ from augerino.runtime import files
 
 VERSION = 1
 
-_DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
+_DTYPES = {
+    "float32": torch.float32,
+    "float64": torch.float64,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+_POLICY_FIELDS = {"format", "version", "summary", "transform", "distribution"}
+_MODULE_FIELDS = {"kind", "settings", "dtype", "parameters"}
+_RESTORE = "Restore it from a copy or learn it again."
 
-_FIELDS = {"format", "version", "summary", "transform", "distribution"}
-
+#: The built-in transforms and distributions that a policy can hold, by class name.
 KINDS: dict[str, type[nn.Module]] = {
     kind.__name__: kind
     for kind in (
-        *(
-            transforms.Affine2d,
-            transforms.Brightness,
-            transforms.Contrast,
-            transforms.Flip,
-            transforms.On,
-            transforms.Compose,
-        ),
-        *(transforms.RotoTranslate2d, transforms.Identity, transforms.Keypoints, transforms.Boxes),
-        *(transforms.Vectors, transforms.VectorField, transforms.LabelMap),
-        *(
-            transforms.TimeShift,
-            transforms.TimeScale,
-            transforms.Gain,
-            transforms.NoiseLevel,
-            transforms.Affine3d,
-        ),
-        *(
-            distributions.Uniform,
-            distributions.Interval,
-            distributions.Gaussian,
-            distributions.Bernoulli,
-            distributions.Product,
-        ),
+        transforms.Affine2d,
+        transforms.Affine3d,
+        transforms.Boxes,
+        transforms.Brightness,
+        transforms.Compose,
+        transforms.Contrast,
+        transforms.Flip,
+        transforms.Gain,
+        transforms.Identity,
+        transforms.Keypoints,
+        transforms.LabelMap,
+        transforms.NoiseLevel,
+        transforms.On,
+        transforms.RotoTranslate2d,
+        transforms.TimeScale,
+        transforms.TimeShift,
+        transforms.VectorField,
+        transforms.Vectors,
+        distributions.Bernoulli,
+        distributions.Gaussian,
         distributions.Haar,
+        distributions.Interval,
+        distributions.Product,
+        distributions.Uniform,
     )
 }
 
@@ -55,8 +61,8 @@ KINDS: dict[str, type[nn.Module]] = {
 class Policy:
     """An augmentation as plain data.
 
-    `settings` hold real units for people and other programs; `parameters` hold the raw values that make the round trip
-    exact. Where somebody has changed only one of the two, loading says so instead of guessing.
+    `settings` hold real units, for people and other programs. `parameters` hold the raw values that
+    make the round trip exact. Loading rejects a policy in which the two disagree.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -69,7 +75,7 @@ class Policy:
 
     @classmethod
     def of(cls, augmentation: Augmentation) -> "Policy":
-        """The policy of an augmentation as it is now."""
+        """Creates the policy of an augmentation in its current state."""
         return cls(
             {
                 "format": "augerino-policy",
@@ -81,16 +87,18 @@ class Policy:
         )
 
     def augmentation(self, kinds: Mapping[str, type[nn.Module]] | None = None) -> Augmentation:
-        """Builds the augmentation anew; `kinds` names transforms and distributions of your own.
+        """Creates the augmentation.
 
-        It is there to be used: nothing in it requires a gradient, so it can be called in a `DataLoader`'s processes. To go on
-        learning it, call its `requires_grad_()`.
+        Its parameters require no gradient, so that it can be used in the workers of a `DataLoader`.
+        To train it further, call its `requires_grad_()`.
+
+        Args:
+            kinds: your own transforms and distributions by class name.
         """
         known = {**KINDS, **(kinds or {})}
         try:
-            transform, distribution = (
-                _decode(self.data[part], known) for part in ("transform", "distribution")
-            )
+            transform = _decode(self.data["transform"], known)
+            distribution = _decode(self.data["distribution"], known)
             if not isinstance(distribution, distributions.LearnedDistribution):
                 raise TypeError("it has no distribution")
             return Augmentation(transform, distribution).requires_grad_(False)
@@ -105,9 +113,7 @@ class Policy:
             ArithmeticError,
             RecursionError,
         ) as error:
-            raise InputError(
-                f"The policy is damaged ({error!r}). Restore it from a copy or learn it again."
-            ) from error
+            raise InputError(f"The policy is damaged ({error!r}). {_RESTORE}") from error
 
     def save(self, path: str | Path) -> None:
         """Writes JSON, atomically."""
@@ -115,102 +121,115 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> "Policy":
-        """Reads a policy; a file that is none, or is newer than this version, is refused in one sentence."""
+        """Reads and validates a policy. Raises InputError for other files and newer versions."""
         data = files.read_json(path, "policy")
         if not isinstance(data, dict) or data.get("format") != "augerino-policy":
-            raise InputError(f"{path} is JSON, but not a policy of augerino.")
+            raise InputError(f"{path} is JSON, but not an augerino policy.")
         if data.get("version") != VERSION:
             raise InputError(
                 f"{path} is a policy of version {data.get('version')}, "
                 f"but this augerino reads version {VERSION}: update augerino."
             )
-        if unknown := data.keys() - _FIELDS:
-            raise InputError(
-                f"{path} is a policy with a field that means nothing here, {min(unknown)[:40]!r}: take it out."
-            )
+        _reject_unknown_fields(data, _POLICY_FIELDS, str(path))
         policy = cls(data)
         try:
-            known = kinds_in(data) <= KINDS.keys()
+            is_built_in = kinds_in(data) <= KINDS.keys()
         except RecursionError as error:
             raise InputError(f"{path} is nested too deeply for a policy.") from error
-        if known:  # other kinds are checked when `augmentation` is told what they are
+        if is_built_in:  # other kinds can only be validated in `augmentation(kinds)`
             policy.augmentation()
         return policy
 
 
 def kinds_in(data: Any) -> set[str]:
-    """The names of all transforms and distributions that a policy's data hold."""
+    """The class names of all transforms and distributions in the data of a policy."""
     if isinstance(data, list):
         return set().union(*(kinds_in(item) for item in data))
     if not isinstance(data, Mapping):
         return set()
-    if not isinstance(data.get("kind", ""), str):
-        raise InputError(
-            "The policy is damaged (a kind must be a name). Restore it from a copy or learn it again."
-        )
-    own = {data["kind"]} if "kind" in data else set()
-    return own.union(*(kinds_in(item) for item in data.values()))
+    kinds = set().union(*(kinds_in(item) for item in data.values()))
+    if "kind" in data:
+        if not isinstance(data["kind"], str):
+            raise InputError(f"The policy is damaged (a kind must be a name). {_RESTORE}")
+        kinds.add(data["kind"])
+    return kinds
+
+
+def _reject_unknown_fields(data: Mapping[str, Any], known: set[str], what: str) -> None:
+    unknown = data.keys() - known
+    if unknown:
+        raise InputError(f"{what} has an unknown field {min(unknown)[:40]!r}: remove it.")
 
 
 def _encode(module: Any) -> Any:
+    """JSON of a transform, a distribution, or a setting of one."""
     if isinstance(module, list):
         return [_encode(item) for item in module]
     if not isinstance(module, nn.Module):
         return module
     settings: dict[str, Any] = module.settings()  # type: ignore[operator]
-    data = {
+    data: dict[str, Any] = {
         "kind": type(module).__name__,
         "settings": {key: _encode(value) for key, value in settings.items()},
     }
-    own = dict(module.named_parameters(recurse=False))
-    if own or isinstance(
-        module, distributions.Haar
-    ):  # which has a precision to draw in, and no parameter that would tell
-        data["dtype"] = str(next(iter(own.values()), module.extent).dtype).removeprefix("torch.")
-    if own:
+    parameters = dict(module.named_parameters(recurse=False))
+    # Haar has no parameter that would show in which precision it draws.
+    if parameters or isinstance(module, distributions.Haar):
+        like = next(iter(parameters.values())) if parameters else module.extent
+        data["dtype"] = str(like.dtype).removeprefix("torch.")
+    if parameters:
         data["parameters"] = {
-            name: value.detach().cpu().double().tolist() for name, value in own.items()
+            name: value.detach().cpu().double().tolist() for name, value in parameters.items()
         }
     return data
 
 
-def _alike(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether two settings are the same up to the rounding of their numbers."""
-    pairs = [
-        (torch.tensor(a[key], dtype=torch.float64), torch.tensor(b[key], dtype=torch.float64))
-        for key in a
-    ]
-    return all(x.shape == y.shape and torch.allclose(x, y, rtol=1e-5, atol=1e-12) for x, y in pairs)
-
-
 def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
+    """The transform, distribution or setting that `_encode` encoded."""
     if isinstance(data, list):
         return [_decode(item, known) for item in data]
     if not isinstance(data, Mapping):
         return data
     kind = data["kind"]
-    if unknown := data.keys() - {"kind", "settings", "dtype", "parameters"}:
-        raise InputError(
-            f"The policy's {str(kind)[:40]} has a field that means nothing here, {min(unknown)[:40]!r}: take it out."
-        )
+    _reject_unknown_fields(data, _MODULE_FIELDS, f"The policy's {str(kind)[:40]}")
     settings = {key: _decode(value, known) for key, value in data["settings"].items()}
     if kind not in known:
         raise InputError(
-            f"The policy holds a {kind}, which is not built in: pass kinds={{'{kind}': {kind}}} to augmentation()."
+            f"The policy holds a {kind}, which is not built in: "
+            f"pass kinds={{'{kind}': {kind}}} to augmentation()."
         )
     module = known[kind](*settings.pop("names", ()), **settings)
     if "dtype" in data:
         module.to(_DTYPES[data["dtype"]])
-    own = {
+    parameters = {
         name: torch.tensor(values, dtype=torch.float64)
         for name, values in data.get("parameters", {}).items()
     }
-    fits = all(value.shape == module.get_parameter(name).shape for name, value in own.items())
-    for name, value in own.items() if fits else ():
-        module.get_parameter(name).data.copy_(value)
-    if own and not (fits and _alike(module.settings(), settings)):  # type: ignore[operator]
+    if parameters and not _load_parameters(module, parameters, settings):
         raise InputError(
-            f"The policy's {kind} says one thing in 'settings' and another in 'parameters'. "
+            f"The 'settings' and the 'parameters' of the policy's {kind} disagree. "
             "To use edited settings, delete its 'parameters'."
         )
     return module
+
+
+def _load_parameters(
+    module: nn.Module, parameters: Mapping[str, torch.Tensor], settings: Mapping[str, Any]
+) -> bool:
+    """Loads the parameters; returns False where they do not agree with the settings."""
+    for name, value in parameters.items():
+        if value.shape != module.get_parameter(name).shape:
+            return False
+    for name, value in parameters.items():
+        module.get_parameter(name).data.copy_(value)
+    return _are_close(module.settings(), settings)  # type: ignore[operator]
+
+
+def _are_close(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether two settings are equal up to rounding."""
+    for key in a:
+        x = torch.tensor(a[key], dtype=torch.float64)
+        y = torch.tensor(b[key], dtype=torch.float64)
+        if x.shape != y.shape or not torch.allclose(x, y, rtol=1e-5, atol=1e-12):
+            return False
+    return True

@@ -1,4 +1,4 @@
-"""A training as TensorBoard shows it."""
+"""Training curves for TensorBoard."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +9,15 @@ from augerino.training.state import Epoch
 
 
 def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
-    """A function for `on_epoch` that writes every record for TensorBoard: loss, penalty, total, learning rate and extents.
+    """Returns a function for `on_epoch` that logs every epoch to TensorBoard.
 
-    The curve of an extent is named after its coordinate, in the coordinate's own unit: `extent/rotate` in radians. A resumed
-    training, which tells its earlier epochs again, replaces their points.
+    Logs loss, penalty, total, learning rate and extents. The curve of an extent is named after its
+    coordinate and in the coordinate's own unit: `extent/rotate` in radians. A resumed training,
+    which yields its earlier epochs again, replaces their points.
 
     Args:
-        folder: where event files are written, one a training; show them with `tensorboard --logdir FOLDER`.
+        folder: where event files are written, one per training; show them with
+            `tensorboard --logdir FOLDER`.
     """
     try:
         from torch.utils.tensorboard import SummaryWriter
@@ -27,17 +29,18 @@ def tensorboard(folder: str | Path) -> Callable[[Epoch], None]:
 
     def write(record: Epoch) -> None:
         nonlocal writer
+        values = {
+            "loss": record.loss,
+            "penalty": record.penalty,
+            "total": record.total,
+            "learning rate": record.lr,
+        }
+        for name, extent in record.extent.items():
+            values[f"extent/{name}"] = extent
         try:
             if writer is None:
                 writer = SummaryWriter(str(folder), purge_step=record.epoch)
-            values = {
-                "loss": record.loss,
-                "penalty": record.penalty,
-                "total": record.total,
-                "learning rate": record.lr,
-            }
-            extents = {f"extent/{name}": value for name, value in record.extent.items()}
-            for name, value in {**values, **extents}.items():
+            for name, value in values.items():
                 writer.add_scalar(name, value, record.epoch)
             writer.flush()
         except OSError as error:

@@ -1,19 +1,21 @@
-"""What a training accepts of a checkpoint: what is built as the state that it replaces, and nothing else.
+"""Validation of a loaded training state: it must have the structure of the state it replaces.
 
-torch itself takes attributes, shapes and numbers as they come in the states of optimizers and schedulers, and numpy would read
-beyond its own; but a checkpoint may be damaged, or come from anybody.
+Optimizers and schedulers of torch accept any attributes, shapes and numbers, and numpy reads beyond
+its buffer. But a checkpoint may be damaged, or come from an untrusted source.
 """
 
 import inspect
+import math
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from augerino.runtime import rng
-from augerino.training.checkpoint import check_like
 
-SUMS = ("step", "items", "loss", "penalty", "seconds")  # of an epoch so far
+SUMS = ("step", "items", "loss", "penalty", "seconds")  # running sums of an unfinished epoch
 _RECORD = ("epoch", "loss", "penalty", "total", "lr", "seconds")
+# State of optimizers with the shape of the weight it belongs to.
 _PER_WEIGHT = (
     "exp_avg",
     "exp_avg_sq",
@@ -21,46 +23,86 @@ _PER_WEIGHT = (
     "momentum_buffer",
     "square_avg",
     "sum",
-)  # that optimizers keep
+)
 
 
-def check(
+def validate_state(
     saved: dict[str, Any],
     optimizer: torch.optim.Optimizer,
     scheduler: dict[str, Any] | None,
     loader: Any,
 ) -> None:
-    """Raises where a loaded state does not fit the training that is to go on with it: ValueError, or whatever nonsense leads to.
+    """Raises where a loaded state does not fit the training: ValueError, or any error of torch.
 
     Args:
-        saved: the state of a training.
-        optimizer: as it was built anew.
-        scheduler: the state of the scheduler as it was built anew, if there is one.
-        loader: whose generators are to go on.
+        saved: the loaded state.
+        optimizer: newly created.
+        scheduler: the state of the newly created scheduler, if there is one.
+        loader: whose generators are restored.
     """
-    _check_optimizer(saved["optimizer"], optimizer)
+    _validate_optimizer(saved["optimizer"], optimizer)
     if scheduler is not None:
-        check_like(saved["scheduler"], scheduler, "scheduler")
-    check_like(saved["sums"], dict.fromkeys(SUMS, 0), "sums")
-    if type(saved["sums"]["step"]) is not int or saved["sums"]["step"] < 0:
-        raise ValueError("sums['step'] is not as it should be")
+        validate_structure(saved["scheduler"], scheduler, "scheduler")
+    validate_structure(saved["sums"], dict.fromkeys(SUMS, 0), "sums")
+    step = saved["sums"]["step"]
+    if type(step) is not int or step < 0:
+        raise ValueError("sums['step'] has an invalid value")
     for i, record in enumerate(saved["records"]):
-        like = {**dict.fromkeys(_RECORD, 0.0), "extent": dict.fromkeys(record["extent"], 0.0)}
-        check_like(record, like, f"records[{i}]")
-    rng.check_state(saved["rng"], loader)
+        expected = {
+            **dict.fromkeys(_RECORD, 0.0),
+            "extent": dict.fromkeys(record["extent"], 0.0),
+        }
+        validate_structure(record, expected, f"records[{i}]")
+    rng.validate_state(saved["rng"], loader)
     if saved["order"] is not None:
-        rng.check_state(saved["order"], loader)
+        rng.validate_state(saved["order"], loader)
 
 
-def _check_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
-    check_like({**saved, "state": None}, {**optimizer.state_dict(), "state": None}, "optimizer")
-    known = inspect.signature(type(optimizer)).parameters.keys() & optimizer.defaults.keys()
-    for group in saved["param_groups"]:  # a new optimizer judges its numbers; loading does not
-        type(optimizer)([torch.zeros(1)], **{name: group[name] for name in known})
-    if len({frozenset(values) for values in saved["state"].values()}) > 1:
-        raise ValueError("the optimizer remembers more of some weights than of others")
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+def _validate_optimizer(saved: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    own = optimizer.state_dict()
+    validate_structure({**saved, "state": None}, {**own, "state": None}, "optimizer")
+    arguments = inspect.signature(type(optimizer)).parameters.keys() & optimizer.defaults.keys()
+    for group in saved["param_groups"]:
+        # The constructor of an optimizer validates its numbers; loading does not.
+        type(optimizer)([torch.zeros(1)], **{name: group[name] for name in arguments})
+    names = {frozenset(values) for values in saved["state"].values()}
+    if len(names) > 1:
+        raise ValueError("the optimizer's state differs between weights")
+    parameters = []
+    for group in optimizer.param_groups:
+        parameters += group["params"]
     for i, values in saved["state"].items():
         for name, value in values.items():
             if name in _PER_WEIGHT:
-                check_like(value, parameters[i].detach(), f"optimizer[{i}][{name!r}]")
+                validate_structure(value, parameters[i].detach(), f"optimizer[{i}][{name!r}]")
+
+
+def validate_structure(saved: Any, own: Any, where: str) -> None:
+    """Raises ValueError where a loaded value has another structure than the one it replaces.
+
+    Tensors must agree in shape and dtype, lists in length, dicts in keys, and other values in type.
+    Numbers must be finite; ints and floats are exchangeable, and may replace None.
+    """
+    if not _fits(saved, own):
+        raise ValueError(f"{where} has an invalid value")
+    if isinstance(own, dict):
+        for key, value in own.items():
+            validate_structure(saved[key], value, f"{where}[{key!r}]")
+    elif isinstance(own, list | tuple):
+        for i, value in enumerate(own):
+            validate_structure(saved[i], value, f"{where}[{i}]")
+
+
+def _fits(saved: Any, own: Any) -> bool:
+    """Whether a loaded value can replace another one, not considering its entries."""
+    if isinstance(own, Tensor):
+        return isinstance(saved, Tensor) and saved.shape == own.shape and saved.dtype == own.dtype
+    if isinstance(own, dict):
+        return isinstance(saved, dict) and saved.keys() == own.keys()
+    if isinstance(own, list | tuple):
+        return isinstance(saved, list | tuple) and len(saved) == len(own)
+    if isinstance(own, bool | str):
+        return type(saved) is type(own)
+    if own is None and saved is None:
+        return True
+    return type(saved) in (int, float) and math.isfinite(saved)

@@ -280,7 +280,7 @@ class TestWithoutTheLibrary:
         for augmentation, kind in ((lens, "On"), (own, "Gamma")):
             for policy in (augmentation, ag.Policy.of(augmentation)):
                 with pytest.raises(
-                    ag.InputError, match=f"holds {kind}, which {library} has no word for"
+                    ag.InputError, match=f"holds {kind}, which cannot be exported to {library}"
                 ):
                     exporting.standalone(policy, library)
 

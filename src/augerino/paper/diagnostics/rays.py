@@ -7,7 +7,7 @@ from typing import Literal, get_args
 import torch
 from torch import Generator, Tensor
 
-from augerino.diagnostics.items import judge
+from augerino.diagnostics.items import score_items
 from augerino.errors import InputError
 from augerino.paper.diagnostics.surface import LossSurface
 
@@ -124,7 +124,7 @@ def _loss_and_error(surface: LossSurface) -> tuple[float, float | None]:
     with torch.no_grad():
         for prediction, y in surface.predictions():
             loss += float(surface.loss(prediction, y)) * len(y) / n_items
-            right = judge(prediction, y).right
+            right = score_items(prediction, y).correct
             if right is not None:
                 error = (error or 0.0) + float((1 - right).sum()) / n_items
     return loss, error

@@ -159,7 +159,7 @@ def _equivariance(
 ) -> dict[str, list[float]]:
     torch.manual_seed(seed)
     chosen = _evenly_spaced(settings.n_items, len(scenes.upright))
-    error = ag.diagnostics.equivariance_error(
+    error = ag.diagnostics.equivariance_curve(
         model,
         scenes.upright[chosen].float() / 255,
         transform=ag.Affine2d("rotate"),

@@ -1,4 +1,4 @@
-"""Taking what was learned elsewhere: transforms of other libraries, files that need no augerino, and ONNX."""
+"""Exports: transforms of other libraries, Python files that do not need augerino, and ONNX."""
 
 from augerino.saving.export.libraries import LIBRARIES, to_albumentations, to_kornia, to_torchvision
 from augerino.saving.export.onnx_model import OnnxModel, to_onnx

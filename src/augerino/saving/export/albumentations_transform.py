@@ -19,15 +19,16 @@ _BORDERS = {
 
 
 class LearnedAugmentation(A.DualTransform):
-    """Moves an image (H, W) or (H, W, C), uint8 or floating in [0, 1], and its masks by one draw.
+    """Moves an image and its masks by one draw from the learned distribution.
 
-    Put it before normalising. Boxes and key points are refused, not left behind.
+    Images are (H, W) or (H, W, C), uint8 or floating-point in [0, 1]: apply it before
+    normalisation. Raises TypeError for boxes and key points.
     """
 
     _targets = ALL_TARGETS
 
     class InitSchema(A.DualTransform.InitSchema):
-        """What albumentations checks a constructor's arguments by."""
+        """The arguments of the constructor, which albumentations validates."""
 
         learned: dict[str, Any]
 
@@ -36,49 +37,65 @@ class LearnedAugmentation(A.DualTransform):
         self.learned = learned
 
     def get_params(self) -> dict[str, Any]:
+        """Draws the coordinates of one call."""
         return {"t": draw(self.learned["distributions"], self.py_random.random)}
 
     def apply(self, img: Any, t: Sequence[float], **params: Any) -> Any:
+        """Moves an image."""
         return self.apply_at(img, t)
 
     def apply_to_mask(self, mask: Any, t: Sequence[float], **params: Any) -> Any:
-        return self._moved(mask.astype(np.float64), t, mask=True).astype(mask.dtype)
+        """Moves a mask; its values are kept."""
+        moved = self._move(mask.astype(np.float64), t, is_mask=True)
+        return moved.astype(mask.dtype)
 
     def apply_to_bboxes(self, bboxes: Any, **params: Any) -> Any:
+        """Raises TypeError."""
         raise TypeError("The learned augmentation moves images and masks only, not boxes.")
 
     def apply_to_keypoints(self, keypoints: Any, **params: Any) -> Any:
+        """Raises TypeError."""
         raise TypeError("The learned augmentation moves images and masks only, not key points.")
 
     def apply_at(self, img: Any, t: Sequence[float]) -> Any:
         """Moves an image by given coordinates."""
         if img.dtype == np.uint8:
-            moved = self._moved(img.astype(np.float32) / 255, t, mask=False)
+            moved = self._move(img.astype(np.float32) / 255, t, is_mask=False)
             return np.clip(np.rint(moved * 255), 0, 255).astype(np.uint8)
-        return self._moved(img, t, mask=False)
+        return self._move(img, t, is_mask=False)
 
-    def _moved(self, img: Any, t: Sequence[float], *, mask: bool) -> Any:
+    def _move(self, img: Any, t: Sequence[float], *, is_mask: bool) -> Any:
+        interpolation = cv2.INTER_NEAREST if is_mask else cv2.INTER_LINEAR
         for item, values in split(self.learned["transforms"], t):
             if item["kind"] == "Affine2d":
-                img = _warp(img, item, values, cv2.INTER_NEAREST if mask else cv2.INTER_LINEAR)
+                img = _warp(img, item, values, interpolation)
             elif item["kind"] == "Flip":
-                for name, value in zip(item["names"], values, strict=True):
-                    if value > 0.5:
-                        img = np.ascontiguousarray(
-                            np.flip(img, 1 if name == "flip_horizontal" else 0)
-                        )
-            elif not mask and item["kind"] == "Brightness":
+                img = _flip(img, item, values)
+            elif not is_mask and item["kind"] == "Brightness":
                 img = np.clip(img + img.dtype.type(values[0]), 0, 1)
-            elif not mask:  # Contrast
-                middle = img.dtype.type(128 / 255)
-                img = np.clip(
-                    img.dtype.type(contrast_slope(values[0])) * (img - middle) + middle, 0, 1
-                )
+            elif not is_mask:  # Contrast
+                grey = img.dtype.type(128 / 255)
+                slope = img.dtype.type(contrast_slope(values[0]))
+                img = np.clip(slope * (img - grey) + grey, 0, 1)
         return img
+
+
+def _flip(img: Any, item: dict[str, Any], values: Sequence[float]) -> Any:
+    for name, value in zip(item["names"], values, strict=True):
+        if value > 0.5:
+            axis = 1 if name == "flip_horizontal" else 0
+            img = np.ascontiguousarray(np.flip(img, axis))
+    return img
 
 
 def _warp(img: Any, item: dict[str, Any], t: Sequence[float], interpolation: int) -> Any:
     height, width = img.shape[:2]
-    pull = np.array([*pixel_map(item["names"], [-value for value in t], height, width), (0, 0, 1)])
-    flags = interpolation | cv2.WARP_INVERSE_MAP
-    return functional.warp_affine(img, pull, flags, 0, _BORDERS[item["padding"]], (height, width))
+    inverse = pixel_map(item["names"], [-value for value in t], height, width)
+    return functional.warp_affine(
+        img,
+        matrix=np.array([*inverse, (0, 0, 1)]),
+        interpolation=interpolation | cv2.WARP_INVERSE_MAP,
+        fill=0,
+        border_mode=_BORDERS[item["padding"]],
+        output_shape=(height, width),
+    )

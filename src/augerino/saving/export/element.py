@@ -1,13 +1,15 @@
-"""One draw from the learned distribution, and where it takes points. Plain Python: it stands in every exported file."""
+"""Draws from the learned distribution, and the map of one draw on pixels.
+
+Plain Python, because a copy of this module is part of every exported file.
+"""
 
 import math
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Any
 
-Rows = tuple[
-    tuple[float, float, float], tuple[float, float, float]
-]  # the first two rows of an affine matrix
+# The first two rows of an affine matrix.
+Rows = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 
 def draw(distributions: Sequence[dict[str, Any]], random: Callable[[], float]) -> list[float]:
@@ -15,72 +17,125 @@ def draw(distributions: Sequence[dict[str, Any]], random: Callable[[], float]) -
     t: list[float] = []
     for item in distributions:
         if item["kind"] == "Uniform":
-            rates = item.get("rate", [1.0] * len(item["bound"]))
-            for bound, rate in zip(item["bound"], rates, strict=True):
-                side = 2 * random() - 1
-                t.append(math.copysign(bound * max(0.0, abs(side) - (1 - rate)) / rate, side))
+            t += draw_uniform(item, random)
         elif item["kind"] == "Interval":
-            t += [
-                low + (high - low) * random()
-                for low, high in zip(item["low"], item["high"], strict=True)
-            ]
+            for low, high in zip(item["low"], item["high"], strict=True):
+                t.append(low + (high - low) * random())
         elif item["kind"] == "Bernoulli":
-            t += [float(random() < probability) for probability in item["probability"]]
-        else:  # a Gaussian
-            z = [NormalDist().inv_cdf(min(max(random(), 1e-12), 1 - 1e-12)) for _ in item["loc"]]
-            for loc, row in zip(item["loc"], item["scale_tril"], strict=True):
-                t.append(loc + sum(factor * value for factor, value in zip(row, z, strict=True)))
+            for probability in item["probability"]:
+                t.append(float(random() < probability))
+        else:
+            t += draw_gaussian(item, random)
+    return t
+
+
+def draw_uniform(item: dict[str, Any], random: Callable[[], float]) -> list[float]:
+    """Draws from a box [-bound, bound]; a coordinate is 0 with probability 1 - rate."""
+    bounds = item["bound"]
+    rates = item.get("rate", [1.0] * len(bounds))
+    t = []
+    for bound, rate in zip(bounds, rates, strict=True):
+        u = 2 * random() - 1
+        size = max(0.0, abs(u) - (1 - rate)) / rate
+        t.append(math.copysign(bound * size, u))
+    return t
+
+
+def draw_gaussian(item: dict[str, Any], random: Callable[[], float]) -> list[float]:
+    """Draws from a normal distribution: loc + scale_tril z."""
+    z = []
+    for _ in item["loc"]:
+        u = min(max(random(), 1e-12), 1 - 1e-12)
+        z.append(NormalDist().inv_cdf(u))
+    t = []
+    for loc, row in zip(item["loc"], item["scale_tril"], strict=True):
+        t.append(loc + sum(factor * value for factor, value in zip(row, z, strict=True)))
     return t
 
 
 def split(
     transforms: Sequence[dict[str, Any]], t: Sequence[float]
 ) -> list[tuple[dict[str, Any], list[float]]]:
-    """Each transform with its own coordinates, in order."""
-    if len(t) != sum(len(item["names"]) for item in transforms):
-        names = ", ".join(name for item in transforms for name in item["names"])
-        raise ValueError(f"The augmentation has the coordinates {names}, but got {len(t)} numbers.")
-    rest = [float(value) for value in t]
-    return [(item, [rest.pop(0) for _ in item["names"]]) for item in transforms]
+    """Pairs each transform with its own coordinates, in order."""
+    names = [name for item in transforms for name in item["names"]]
+    if len(t) != len(names):
+        raise ValueError(
+            f"The augmentation has the coordinates {', '.join(names)}, but got {len(t)} numbers."
+        )
+    pairs = []
+    start = 0
+    for item in transforms:
+        end = start + len(item["names"])
+        pairs.append((item, [float(value) for value in t[start:end]]))
+        start = end
+    return pairs
 
 
 def pixel_map(names: Sequence[str], t: Sequence[float], height: int, width: int) -> Rows:
-    """Where an affine element takes the points of a picture, in pixels: x right, y down, centres at whole numbers.
+    """The affine map exp(sum t_i G_i) about the centre of an image, in pixels.
 
-    At -t it is the inverse: where a pixel of the result comes from. The element is exp(sum t_i G_i) about the middle.
+    x points right, y down, and pixel centres are at whole numbers. At -t it is the inverse map:
+    where a pixel of the result comes from.
     """
-    c = dict(zip(names, t, strict=True))
-    scale, squeeze, shear = (
-        max(-20.0, min(c.get(name, 0.0), 20.0)) for name in ("scale", "squeeze", "shear")
+    values = dict(zip(names, t, strict=True))
+    scale = clamp(values.get("scale", 0.0), 20.0)
+    squeeze = clamp(values.get("squeeze", 0.0), 20.0)
+    shear = clamp(values.get("shear", 0.0), 20.0)
+    rotate = values.get("rotate", 0.0)
+    generator = (
+        (scale + squeeze, shear - rotate, values.get("translate_x", 0.0) * width / 2),
+        (shear + rotate, scale - squeeze, values.get("translate_y", 0.0) * height / 2),
     )
-    turn = c.get("rotate", 0.0)
-    (a, b), (d, e) = (scale + squeeze, shear - turn), (shear + turn, scale - squeeze)
-    move = (c.get("translate_x", 0.0) * width / 2, c.get("translate_y", 0.0) * height / 2)
-    # The exponential by halving, a short series, and squaring.
-    halvings = max(0, math.ceil(math.log2(max(abs(a) + abs(b), abs(d) + abs(e), 1e-9))) + 2)
-    a, b, d, e, x, y = (value / 2**halvings for value in (a, b, d, e, *move))
+    centre_x = (width - 1) / 2
+    centre_y = (height - 1) / 2
+    to_centre: Rows = ((1, 0, -centre_x), (0, 1, -centre_y))
+    from_centre: Rows = ((1, 0, centre_x), (0, 1, centre_y))
+    return times(from_centre, times(exponential(generator), to_centre))
+
+
+def clamp(value: float, limit: float) -> float:
+    """The value within ±limit."""
+    return max(-limit, min(value, limit))
+
+
+def exponential(generator: Rows) -> Rows:
+    """The matrix exponential of an affine generator, by scaling, a short series and squaring."""
+    (a, b, _), (d, e, _) = generator
+    norm = max(abs(a) + abs(b), abs(d) + abs(e), 1e-9)
+    halvings = max(0, math.ceil(math.log2(norm)) + 2)
+    (a, b, x), (d, e, y) = (tuple(value / 2**halvings for value in row) for row in generator)
     p: Rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
     for n in range(12, 0, -1):  # Horner's scheme: I + A (I + A (...) / 2) / 1
         (p00, p01, p02), (p10, p11, p12) = p
         p = (
-            (1 + (a * p00 + b * p10) / n, (a * p01 + b * p11) / n, (a * p02 + b * p12 + x) / n),
-            ((d * p00 + e * p10) / n, 1 + (d * p01 + e * p11) / n, (d * p02 + e * p12 + y) / n),
+            (
+                1 + (a * p00 + b * p10) / n,
+                (a * p01 + b * p11) / n,
+                (a * p02 + b * p12 + x) / n,
+            ),
+            (
+                (d * p00 + e * p10) / n,
+                1 + (d * p01 + e * p11) / n,
+                (d * p02 + e * p12 + y) / n,
+            ),
         )
     for _ in range(halvings):
         p = times(p, p)
-    middle_x, middle_y = (width - 1) / 2, (height - 1) / 2
-    return times(
-        ((1, 0, middle_x), (0, 1, middle_y)), times(p, ((1, 0, -middle_x), (0, 1, -middle_y)))
-    )
+    return p
 
 
 def times(p: Rows, q: Rows) -> Rows:
-    """The affine map that does q and then p."""
+    """The composition of two affine maps: q first, then p."""
     (q00, q01, q02), (q10, q11, q12) = q
-    return tuple((u * q00 + v * q10, u * q01 + v * q11, u * q02 + v * q12 + w) for u, v, w in p)  # type: ignore[return-value]
+    (p00, p01, p02), (p10, p11, p12) = p
+    return (
+        (p00 * q00 + p01 * q10, p00 * q01 + p01 * q11, p00 * q02 + p01 * q12 + p02),
+        (p10 * q00 + p11 * q10, p10 * q01 + p11 * q11, p10 * q02 + p11 * q12 + p12),
+    )
 
 
 def contrast_slope(t: float) -> float:
-    """How steep the contrast formula of Benton et al. (2020) is about mid-grey, t held within ±0.95."""
-    t, pole = max(-0.95, min(t, 0.95)), 259 / 255
+    """The slope of the contrast formula of Benton et al. (2020) about mid-grey; |t| <= 0.95."""
+    t = clamp(t, 0.95)
+    pole = 259 / 255
     return pole * (t + 1) / (pole - t)

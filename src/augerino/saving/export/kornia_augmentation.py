@@ -12,9 +12,10 @@ from augerino.saving.export.element import draw, pixel_map, split, times
 
 
 class LearnedAugmentation(GeometricAugmentationBase2D):
-    """Moves every image of a batch (B, C, H, W) by a draw of its own; masks, boxes and key points follow in a container.
+    """Moves every image of a batch (B, C, H, W) by its own draw from the learned distribution.
 
-    Put it where images are in [0, 1], before normalising. Positive rotations turn clockwise on the screen.
+    Images are in [0, 1]: apply it before normalisation. In a container of kornia, masks, boxes and
+    key points move along. Positive rotations are clockwise on the screen.
     """
 
     def __init__(
@@ -24,36 +25,41 @@ class LearnedAugmentation(GeometricAugmentationBase2D):
         self.learned = learned
 
     def generate_parameters(self, batch_shape: tuple[int, ...]) -> dict[str, Tensor]:
-        def once() -> list[float]:
-            return draw(self.learned["distributions"], lambda: float(torch.rand(())))
-
-        rows = (
-            [once()] * batch_shape[0]
-            if self.same_on_batch
-            else [once() for _ in range(batch_shape[0])]
-        )
+        """Draws the coordinates of a batch, (B, k)."""
+        n_images = batch_shape[0]
+        n_draws = 1 if self.same_on_batch else n_images
+        rows = []
+        for _ in range(n_draws):
+            rows.append(draw(self.learned["distributions"], lambda: float(torch.rand(()))))
+        if self.same_on_batch:
+            rows = rows * n_images
         k = sum(len(item["names"]) for item in self.learned["transforms"])
         return {"t": torch.tensor(rows, dtype=torch.float64).reshape(-1, k)}
 
     def compute_transformation(
         self, input: Tensor, params: dict[str, Tensor], flags: dict[str, Any]
     ) -> Tensor:
-        matrices = [
-            [*self._pixels(row, *input.shape[-2:]), (0.0, 0.0, 1.0)] for row in params["t"].tolist()
-        ]
+        """The affine matrices of a batch in pixels, (B, 3, 3)."""
+        height, width = input.shape[-2:]
+        matrices = []
+        for t in params["t"].tolist():
+            matrices.append([*self._pixel_map(t, height, width), (0.0, 0.0, 1.0)])
         return torch.tensor(matrices, dtype=input.dtype, device=input.device).reshape(-1, 3, 3)
 
-    def _pixels(self, t: Sequence[float], height: int, width: int) -> Any:
-        """Where the whole chain takes the points of a picture."""
+    def _pixel_map(self, t: Sequence[float], height: int, width: int) -> Any:
+        """The composition of the affine maps and flips, in pixels."""
+        flips: Any = {
+            "flip_horizontal": ((-1.0, 0.0, width - 1.0), (0.0, 1.0, 0.0)),
+            "flip_vertical": ((1.0, 0.0, 0.0), (0.0, -1.0, height - 1.0)),
+        }
         whole: Any = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))
         for item, values in split(self.learned["transforms"], t):
             if item["kind"] == "Affine2d":
                 whole = times(pixel_map(item["names"], values, height, width), whole)
-            for name, value in zip(item["names"], values, strict=True):
-                if value > 0.5 and name == "flip_horizontal":
-                    whole = times(((-1.0, 0.0, width - 1.0), (0.0, 1.0, 0.0)), whole)
-                elif value > 0.5 and name == "flip_vertical":
-                    whole = times(((1.0, 0.0, 0.0), (0.0, -1.0, height - 1.0)), whole)
+            elif item["kind"] == "Flip":
+                for name, value in zip(item["names"], values, strict=True):
+                    if value > 0.5:
+                        whole = times(flips[name], whole)
         return whole
 
     def apply_transform(
@@ -63,7 +69,8 @@ class LearnedAugmentation(GeometricAugmentationBase2D):
         flags: dict[str, Any],
         transform: Tensor | None = None,
     ) -> Tensor:
-        # kornia's own warp_affine counts from pixel centres, so that "reflection" would mirror about another line than ours.
+        """Moves images, (B, C, H, W)."""
+        # kornia's warp_affine puts -1 and 1 at pixel centres, so it reflects about another line.
         return tensors.apply(input, self.learned["transforms"], params["t"].tolist())
 
     def apply_transform_mask(
@@ -73,6 +80,7 @@ class LearnedAugmentation(GeometricAugmentationBase2D):
         flags: dict[str, Any],
         transform: Tensor | None = None,
     ) -> Tensor:
+        """Moves masks, (B, C, H, W); their values are kept."""
         return tensors.apply(input, self.learned["transforms"], params["t"].tolist(), mask=True)
 
     def apply_at(self, x: Tensor, t: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A learned augmentation as the plain numbers that other libraries are given."""
+"""A learned augmentation as plain numbers, for other libraries."""
 
 from typing import Any
 
@@ -13,24 +13,32 @@ DISTRIBUTIONS = ("Uniform", "Interval", "Gaussian", "Bernoulli")
 
 
 def numbers(policy: Policy | Augmentation, target: str) -> dict[str, Any]:
-    """Transforms and distributions in order, as plain lists; what the target has no word for is refused in a sentence."""
-    policy = Policy.of(policy) if isinstance(policy, Augmentation) else policy
-    foreign = sorted(kinds_in(policy.data) - {*TRANSFORMS, *DISTRIBUTIONS, "Compose", "Product"})
-    if foreign:
+    """Transforms and distributions in order, as plain lists.
+
+    Raises InputError for kinds that cannot be exported to the target, a library's name.
+    """
+    if isinstance(policy, Augmentation):
+        policy = Policy.of(policy)
+    exportable = {*TRANSFORMS, *DISTRIBUTIONS, "Compose", "Product"}
+    unknown = sorted(kinds_in(policy.data) - exportable)
+    if unknown:
         raise InputError(
-            f"The augmentation holds {foreign[0]}, which {target} has no word for: only {', '.join(TRANSFORMS)} can, drawn from "
-            f"{', '.join(DISTRIBUTIONS)}. The policy itself keeps everything."
+            f"The augmentation holds {unknown[0]}, which cannot be exported to {target}: only "
+            f"{', '.join(TRANSFORMS)} can, drawn from {', '.join(DISTRIBUTIONS)}. "
+            "A saved policy keeps everything."
         )
     augmentation = policy.augmentation()
     return {
-        "transforms": _flat(augmentation.transform),
-        "distributions": _flat(augmentation.distribution),
+        "transforms": _flatten(augmentation.transform),
+        "distributions": _flatten(augmentation.distribution),
     }
 
 
-def _flat(module: nn.Module) -> list[dict[str, Any]]:
+def _flatten(module: nn.Module) -> list[dict[str, Any]]:
     parts = getattr(module, "parts", None)
     if parts is not None:
-        return [item for part in parts for item in _flat(part)]
-    names = {"names": list(module.names)} if hasattr(module, "names") else {}  # type: ignore[arg-type]
-    return [{"kind": type(module).__name__, **names, **module.settings()}]  # type: ignore[operator]
+        return [item for part in parts for item in _flatten(part)]
+    data: dict[str, Any] = {"kind": type(module).__name__}
+    if hasattr(module, "names"):
+        data["names"] = list(module.names)  # type: ignore[arg-type]
+    return [{**data, **module.settings()}]  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""An averaged model as an ONNX file, over fixed test-time nodes."""
+"""An averaged model as an ONNX file, with fixed group elements."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,24 +15,31 @@ from augerino.saving.export.libraries import require
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """What was written, and how far ONNX Runtime's answer is from PyTorch's."""
+    """The file that was written.
+
+    Attributes:
+        path: the file.
+        nodes: number of group elements.
+        difference: largest absolute difference between ONNX Runtime's outputs and PyTorch's.
+    """
 
     path: Path
     nodes: int
-    difference: float  # the largest of all outputs
+    difference: float
 
 
 def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int = 16) -> OnnxModel:
-    """Writes a model, averaged over `nodes` fixed elements, as ONNX, and compares ONNX Runtime's answers with PyTorch's.
+    """Writes a model, averaged over `nodes` fixed elements, as ONNX.
 
-    The file has one input "x" and one output "y", both with any batch size. The elements are spread evenly over the learned
-    distribution (`FixedNodes`), the same ones for every input.
+    The file has one input "x" and one output "y", both with any batch size. The elements are evenly
+    spread over the learned distribution (`FixedNodes`) and the same for every input. The outputs
+    of ONNX Runtime are compared with PyTorch's.
 
     Args:
-        model: the averaged model; its mode (training or evaluation) and device are left as they are.
-        example: a batch of inputs (B, ...), for their shape and to compare on.
+        model: the averaged model; its mode and device are unchanged.
+        example: a batch of inputs (B, ...), for its shape and for the comparison.
         path: file to write; an existing one is not overwritten.
-        nodes: how many elements.
+        nodes: number of elements.
     """
     path = Path(path)
     if not isinstance(example, Tensor) or example.dim() < 2 or len(example) == 0:
@@ -41,18 +48,17 @@ def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int
         )
     if path.exists():
         raise InputError(f"{path} exists already and nothing is overwritten: choose another file.")
-    for package in ("onnx", "onnxscript"):
-        require(package, "onnx")
+    require("onnx", "onnx")
+    require("onnxscript", "onnx")
     runtime = require("onnxruntime", "onnx")
     fixed = model.with_nodes(nodes)
-    two = torch.cat([example, example])[
-        :2
-    ].detach()  # a batch of one would be taken for a size that is always one
+    # The exporter would treat a batch of one as a constant size.
+    two_inputs = torch.cat([example, example])[:2].detach()
     with evaluation_mode(fixed), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns of its own insides
+        warnings.simplefilter("ignore")  # the exporter warns about its own internals
         program = torch.onnx.export(
             fixed,
-            (two,),
+            (two_inputs,),
             dynamo=True,
             verbose=False,
             input_names=["x"],
@@ -62,7 +68,8 @@ def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int
         assert program is not None
         content = program.model_proto.SerializeToString()
         session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
-        theirs = session.run(None, {"x": example.detach().cpu().numpy()})[0]
-        difference = float((torch.from_numpy(theirs) - fixed(example).cpu()).abs().max())
+        exported = session.run(None, {"x": example.detach().cpu().numpy()})[0]
+        expected = fixed(example).cpu()
+    difference = float((torch.from_numpy(exported) - expected).abs().max())
     files.write_atomically(path, content)
-    return OnnxModel(path, nodes, difference)
+    return OnnxModel(path=path, nodes=nodes, difference=difference)

@@ -1,7 +1,7 @@
-"""The learned augmentation as one Python file that needs the other library only.
+"""The learned augmentation as one Python file that needs only the other library.
 
-The file is made of the very modules that `to_torchvision` and its siblings run, with the learned numbers written below:
-there is one implementation for each library, and a test compares the two.
+The file is assembled from the modules that `to_torchvision`, `to_kornia` and `to_albumentations`
+use, followed by the learned numbers. So there is one implementation for each library.
 """
 
 import ast
@@ -17,17 +17,17 @@ from augerino.saving.export.learned import numbers
 from augerino.saving.export.libraries import LIBRARIES
 from augerino.saving.policy import Policy
 
-_HERE = Path(__file__).parent
-
 _HEAD = '''"""A learned augmentation as a transform of {library}: this file needs {library} and nothing else.
 
 {summary}
 
     from {module} import augmentation
 
-Coordinates: translations in fractions of half the width and half the height, rotate in radians (positive turns clockwise
-on the screen), scale, squeeze and shear as logarithms of a factor, brightness of images in [0, 1].
-Learned and written by augerino (Benton, Finzi, Izmailov and Wilson 2020, "Learning Invariances in Neural Networks").
+Coordinates: translations in fractions of half the width and half the height, rotate in radians
+(positive is clockwise on the screen), scale, squeeze and shear as logarithms of a factor,
+brightness of images in [0, 1].
+Learned and written by augerino (Benton, Finzi, Izmailov and Wilson 2020, "Learning Invariances in
+Neural Networks").
 """
 '''
 
@@ -38,13 +38,13 @@ def standalone(
     module: str = "learned",
     undecided: Collection[str] = (),
 ) -> str:
-    """The text of a Python file that defines `augmentation`, the learned one as a transform of that library.
+    """Returns the text of a Python file that defines `augmentation`, a transform of a library.
 
     Args:
-        policy: what was learned.
+        policy: the learned augmentation.
         library: one of `LIBRARIES`.
-        module: what the file will be called, for its own example.
-        undecided: coordinates of which held-out data did not tell; the file says so.
+        module: name of the file, for its own usage example.
+        undecided: coordinates with an undecided verdict; the file says so.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -58,55 +58,74 @@ def standalone(
         )
     learned = numbers(policy, library)
     augmentation = policy if isinstance(policy, Augmentation) else policy.augmentation()
-    names = [
-        "element.py",
-        *(["tensors.py"] if library != "albumentations" else []),
-        f"{LIBRARIES[library]}.py",
-    ]
-    sources = [(_HERE / name).read_text(encoding="utf-8") for name in names]
+    sources = _sources(library)
     bodies = [_below_imports(source).replace("tensors.apply(", "apply(") for source in sources]
-    doubtful = dict.fromkeys(undecided, " (not decided: this is where training left it)")
-    summary = "\n".join(
-        f"{name} {extent}{doubtful.get(name, '')}"
-        for name, extent in augmentation.describe().items()
-    )
-    head = _HEAD.format(library=library, summary=summary, module=module)
-    tail = f"LEARNED = {_written(learned)}\n\naugmentation = LearnedAugmentation(LEARNED)\n"
+    head = _HEAD.format(library=library, summary=_summary(augmentation, undecided), module=module)
+    tail = f"LEARNED = {_python_literal(learned)}\n\naugmentation = LearnedAugmentation(LEARNED)\n"
     return "\n".join([head, *_imports(sources), "", "\n\n\n".join(bodies), "", "", tail])
 
 
-def _written(learned: dict[str, list[dict[str, Any]]]) -> str:
-    """The numbers as Python, one transform or distribution a line; JSON of strings, numbers and lists is Python."""
-    groups = [
-        f'    "{key}": [\n' + "".join(f"        {json.dumps(i)},\n" for i in items) + "    ],\n"
-        for key, items in learned.items()
-    ]
-    return "{\n" + "".join(groups) + "}"
+def _sources(library: str) -> list[str]:
+    """The source of the modules that the file is assembled from."""
+    names = ["element", LIBRARIES[library]]
+    if library != "albumentations":
+        names.insert(1, "tensors")
+    folder = Path(__file__).parent
+    return [(folder / f"{name}.py").read_text(encoding="utf-8") for name in names]
+
+
+def _summary(augmentation: Augmentation, undecided: Collection[str]) -> str:
+    lines = []
+    for name, extent in augmentation.describe().items():
+        note = " (undecided: the range at the end of training)" if name in undecided else ""
+        lines.append(f"{name} {extent}{note}")
+    return "\n".join(lines)
+
+
+def _python_literal(learned: dict[str, list[dict[str, Any]]]) -> str:
+    """The numbers as Python, one transform or distribution per line.
+
+    JSON of strings, numbers and lists is valid Python.
+    """
+    lines = ["{"]
+    for key, items in learned.items():
+        lines.append(f'    "{key}": [')
+        lines += [f"        {json.dumps(item)}," for item in items]
+        lines.append("    ],")
+    lines.append("}")
+    return "\n".join(lines)
 
 
 def _imports(sources: Sequence[str]) -> list[str]:
-    """The import lines of several modules as one block, those of augerino left out, the standard library's first."""
+    """The imports of several modules as one block: standard library, blank line, others.
+
+    Imports of augerino are left out.
+    """
     plain: set[str] = set()
     names: dict[str, set[str]] = {}
-    for node in (node for source in sources for node in ast.parse(source).body):
-        if isinstance(node, ast.Import):
-            plain.add(ast.unparse(node))
-        elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("augerino"):
-            names.setdefault(str(node.module), set()).update(alias.name for alias in node.names)
-    lines = [
-        *sorted(plain),
-        *(f"from {module} import {', '.join(sorted(names[module]))}" for module in sorted(names)),
-    ]
-    groups: tuple[list[str], list[str]] = ([], [])
-    for line in lines:
-        groups[line.split()[1].split(".")[0] not in sys.stdlib_module_names].append(line)
-    return [*groups[0], "", *groups[1], ""]
+    for source in sources:
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Import):
+                plain.add(ast.unparse(node))
+            elif isinstance(node, ast.ImportFrom) and not str(node.module).startswith("augerino"):
+                imported = names.setdefault(str(node.module), set())
+                imported.update(alias.name for alias in node.names)
+    lines = sorted(plain)
+    for module in sorted(names):
+        lines.append(f"from {module} import {', '.join(sorted(names[module]))}")
+    standard = [line for line in lines if _is_standard_library(line)]
+    others = [line for line in lines if not _is_standard_library(line)]
+    return [*standard, "", *others, ""]
+
+
+def _is_standard_library(line: str) -> bool:
+    package = line.split()[1].split(".", maxsplit=1)[0]
+    return package in sys.stdlib_module_names
 
 
 def _below_imports(source: str) -> str:
-    imports = [
-        node for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    return "\n".join(source.splitlines()[max(node.end_lineno or 0 for node in imports) :]).strip(
-        "\n"
-    )
+    last = 0
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            last = node.end_lineno or last
+    return "\n".join(source.splitlines()[last:]).strip("\n")

@@ -1,4 +1,4 @@
-"""The learned transforms on tensors, in plain torch, for the libraries that are made of it."""
+"""The learned transforms on tensors, in plain torch, for torchvision and kornia."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,18 +17,23 @@ def apply(
     *,
     mask: bool = False,
 ) -> Tensor:
-    """Moves floating-point images (B, C, H, W), each by its own row of coordinates; masks keep their values."""
-    steps = list(zip(*(split(transforms, row) for row in rows), strict=True))
-    for step in steps if len(x) else ():
-        item, values = step[0][0], [t for _, t in step]
+    """Moves floating-point images, each by its own row of coordinates.
+
+    Args:
+        x: (B, C, H, W).
+        transforms: the learned transforms, in order.
+        rows: B rows of coordinates, or one for all images.
+        mask: whether x are masks, whose values are neither interpolated nor recoloured.
+    """
+    if len(x) == 0:
+        return x
+    for step in zip(*(split(transforms, row) for row in rows), strict=True):
+        item = step[0][0]
+        values = [t for _, t in step]
         if item["kind"] == "Affine2d":
-            x = _warp(x, item, values, "nearest" if mask else "bilinear")
+            x = _warp(x, item, values, mode="nearest" if mask else "bilinear")
         elif item["kind"] == "Flip":
-            for i, name in enumerate(item["names"]):
-                chosen = torch.tensor([t[i] > 0.5 for t in values], device=x.device).view(
-                    -1, 1, 1, 1
-                )
-                x = torch.where(chosen, x.flip(-1 if name == "flip_horizontal" else -2), x)
+            x = _flip(x, item, values)
         elif not mask and item["kind"] == "Brightness":
             x = (x + x.new_tensor(values).view(-1, 1, 1, 1)).clamp(0, 1)
         elif not mask:  # Contrast
@@ -37,28 +42,39 @@ def apply(
     return x
 
 
-def _warp(x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]], mode: str) -> Tensor:
+def _flip(x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]]) -> Tensor:
+    for i, name in enumerate(item["names"]):
+        is_flipped = torch.tensor([t[i] > 0.5 for t in values], device=x.device)
+        axis = -1 if name == "flip_horizontal" else -2
+        x = torch.where(is_flipped.view(-1, 1, 1, 1), x.flip(axis), x)
+    return x
+
+
+def _warp(
+    x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]], *, mode: str
+) -> Tensor:
     height, width = x.shape[-2:]
-    middle_x, middle_y = (width - 1) / 2, (height - 1) / 2
-    theta = []
-    for t in values:  # from pixels to -1..1 between the outer edges of the image
-        (a, b, c), (d, e, f) = pixel_map(item["names"], [-value for value in t], height, width)
-        shift_x, shift_y = (
-            a * middle_x + b * middle_y + c - middle_x,
-            d * middle_x + e * middle_y + f - middle_y,
-        )
-        theta.append(
-            [
-                [a, b * height / width, 2 * shift_x / width],
-                [d * width / height, e, 2 * shift_y / height],
-            ]
-        )
-    with torch.autocast(
-        x.device.type, enabled=False
-    ):  # half-precision coordinates would be off by pixels
+    theta = [_sampling_matrix(item["names"], t, height, width) for t in values]
+    with torch.autocast(x.device.type, enabled=False):  # half precision would be off by pixels
         images = x if x.dtype in (torch.float32, torch.float64) else x.float()
         matrices = torch.tensor(theta, dtype=images.dtype, device=x.device).expand(len(x), 2, 3)
         grid = F.affine_grid(matrices, list(x.shape), align_corners=False)
-        return F.grid_sample(
+        warped = F.grid_sample(
             images, grid, mode=mode, padding_mode=item["padding"], align_corners=False
-        ).to(x.dtype)
+        )
+        return warped.to(x.dtype)
+
+
+def _sampling_matrix(
+    names: Sequence[str], t: Sequence[float], height: int, width: int
+) -> list[list[float]]:
+    """The inverse map in the frame of `affine_grid`: -1 to 1 between the edges of the image."""
+    (a, b, c), (d, e, f) = pixel_map(names, [-value for value in t], height, width)
+    centre_x = (width - 1) / 2
+    centre_y = (height - 1) / 2
+    shift_x = a * centre_x + b * centre_y + c - centre_x
+    shift_y = d * centre_x + e * centre_y + f - centre_y
+    return [
+        [a, b * height / width, 2 * shift_x / width],
+        [d * width / height, e, 2 * shift_y / height],
+    ]
