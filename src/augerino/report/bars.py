@@ -48,9 +48,11 @@ def range_bar(c: CoordinateResult) -> Markup | None:
     edge = c.limit or 1.2 * _largest(c)
     is_one_sided = low >= 0
     axis = _Axis(0.0 if is_one_sided else -edge, edge)
-    marks = [_track() if c.limit else _baseline(), _filled(axis.x(low), axis.x(high), c.answer)]
-    for side in (1,) if is_one_sided else (-1, 1):
-        marks += _side_marks(c, axis, side)
+    marks = [_track() if c.limit else _baseline()]
+    marks.append(_filled(axis.x(low), axis.x(high), c.answer))
+    if not is_one_sided:
+        marks += _side_marks(c, axis, -1)
+    marks += _side_marks(c, axis, 1)
     scale = Scale(c.unit)
     marks.append(_end_label(scale.text(axis.low), "start"))
     if not is_one_sided:
@@ -69,16 +71,25 @@ def _side_marks(c: CoordinateResult, axis: _Axis, side: int) -> list[Markup]:
     """The interval, the start and the true extent on one side of 0."""
     marks = []
     if c.interval is not None:
-        left, right = sorted(axis.x(side * end) for end in c.interval)
-        line = f"M{left} {_CENTER + 10}H{right}"
-        ends = f"M{left} {_CENTER + 7}v6M{right} {_CENTER + 7}v6"
-        marks.append(tag("path", d=line + ends, class_="whisker"))
+        ends = (axis.x(side * end) for end in c.interval)
+        marks.append(_whisker(*sorted(ends)))
     if c.start is not None:
         marks.append(_start_mark(axis.x(side * c.start)))
     if c.true is not None:
-        at = axis.x(side * c.true)
-        marks.append(tag("path", d=f"M{at} {_CENTER - 7}l-4 -7h8z", class_="true-mark"))
+        marks.append(_true_mark(axis.x(side * c.true)))
     return marks
+
+
+def _whisker(left: float, right: float) -> Markup:
+    y = _CENTER + 10
+    line = f"M{left} {y}H{right}"
+    caps = f"M{left} {y - 3}v6M{right} {y - 3}v6"
+    return tag("path", d=line + caps, class_="whisker")
+
+
+def _true_mark(x: float) -> Markup:
+    triangle = f"M{x} {_CENTER - 7}l-4 -7h8z"
+    return tag("path", d=triangle, class_="true-mark")
 
 
 def _range_title(c: CoordinateResult) -> str:
@@ -194,10 +205,11 @@ def _score_marks(row: ScoreRow, x: float, text: str, axis: _Axis, y: int) -> lis
         tag("text", short(row.label, 34), x=_MARGIN, y=y - 14, class_="row-label"),
         tag("text", text, x=right, y=y - 14, class_="row-value", text_anchor="end"),
     ]
-    low, high = row.model.low, row.model.high
-    if low is not None and high is not None:
+    if row.model.low is not None and row.model.high is not None:
+        left = axis.x(row.model.low)
+        end = axis.x(row.model.high)
         class_ = f"line interval {row.class_}"
-        marks.append(tag("line", x1=axis.x(low), x2=axis.x(high), y1=y, y2=y, class_=class_))
+        marks.append(tag("line", x1=left, x2=end, y1=y, y2=y, class_=class_))
     marks.append(tag("circle", cx=x, cy=y, r=5, class_=f"point {row.class_}"))
     return marks
 

@@ -56,11 +56,13 @@ def _verdicts(runs: Sequence[Run]) -> Markup | None:
     seeds = [text(run.result.get("seed")) for run in runs]
     if any(seeds):
         rows.append(["seed", *seeds])
-    links = [
-        tag("a", named(short(run.label, 40)), href=f"#run-{i + 1}") for i, run in enumerate(runs)
-    ]
+    links = [_link(run, i) for i, run in enumerate(runs)]
     body = table(["coordinate", *links], rows, caption="Verdicts by run", class_="answers")
     return section("Learned symmetries", None, body)
+
+
+def _link(run: Run, i: int) -> Markup:
+    return tag("a", named(short(run.label, 40)), href=f"#run-{i + 1}")
 
 
 def _cell(c: CoordinateResult | None) -> Markup:

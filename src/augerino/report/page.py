@@ -91,8 +91,8 @@ def _several(runs: Sequence[Run], title: str) -> Markup:
 
 
 def _title(run: Run) -> str:
-    path = text(entries(run.result.get("data")).get("path")) or text(run.result.get("data"))
-    name = PurePath(path.replace("\\", "/")).name if path else ""
+    path = text(entries(run.result.get("data")).get("path"))
+    name = PurePath(path.replace("\\", "/")).name
     return f"Symmetries of {name or run.label}"
 
 

@@ -101,7 +101,9 @@ def table(
 
 
 def _table_row(row: Sequence[Any]) -> Markup:
-    return tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:]))
+    head = tag("th", row[0], scope="row")
+    cells = [tag("td", cell) for cell in row[1:]]
+    return tag("tr", head, *cells)
 
 
 def unbroken(text: str) -> str:

@@ -30,7 +30,7 @@ class Plot:
 
     def line(self, xs: Sequence[float], ys: Sequence[float], class_: str) -> None:
         points = " ".join(self._points(xs, ys))
-        self.marks.append(tag("polyline", points=points, class_=f"line {class_}"))
+        self._add("polyline", points=points, class_=f"line {class_}")
 
     def band(
         self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], class_: str
@@ -39,7 +39,7 @@ class Plot:
         there = self._points(xs, high)
         back = self._points(xs, low)
         points = " ".join([*there, *reversed(back)])
-        self.marks.append(tag("polygon", points=points, class_=f"area {class_}"))
+        self._add("polygon", points=points, class_=f"area {class_}")
 
     def shade(self, low: float, high: float, class_: str) -> None:
         """A range of x over the whole height."""
@@ -54,15 +54,13 @@ class Plot:
 
     def box(self, *, x: float, y: float, width: float, height: float, class_: str) -> None:
         """A rectangle in units of the drawing."""
-        self.marks.append(
-            tag(
-                "rect",
-                x=round(x, 1),
-                y=round(y, 1),
-                width=round(width, 1),
-                height=round(height, 1),
-                class_=class_,
-            )
+        self._add(
+            "rect",
+            x=round(x, 1),
+            y=round(y, 1),
+            width=round(width, 1),
+            height=round(height, 1),
+            class_=class_,
         )
 
     def vertical(self, value: float, class_: str) -> None:
@@ -71,15 +69,15 @@ class Plot:
             return
         x = self.x(value)
         floor = self.height - BOTTOM
-        self.marks.append(tag("line", x1=x, x2=x, y1=TOP, y2=floor, class_=f"line {class_}"))
+        self._add("line", x1=x, x2=x, y1=TOP, y2=floor, class_=f"line {class_}")
 
     def horizontal(self, value: float, class_: str) -> None:
         y = self.y(value)
         right = WIDTH - RIGHT
-        self.marks.append(tag("line", x1=LEFT, x2=right, y1=y, y2=y, class_=f"line {class_}"))
+        self._add("line", x1=LEFT, x2=right, y1=y, y2=y, class_=f"line {class_}")
 
     def dot(self, x: float, y: float, class_: str) -> None:
-        self.marks.append(tag("circle", cx=self.x(x), cy=self.y(y), r=3, class_=class_))
+        self._add("circle", cx=self.x(x), cy=self.y(y), r=3, class_=class_)
 
     def svg(self, title: str, x_ticks: Ticks, y_ticks: Ticks, x_label: str) -> Markup:
         """The drawing; the title is its text for screen readers."""
@@ -102,8 +100,12 @@ class Plot:
             class_="plot",
         )
 
+    def _add(self, name: str, **attributes: object) -> None:
+        self.marks.append(tag(name, **attributes))
+
     def _points(self, xs: Sequence[float], ys: Sequence[float]) -> list[str]:
-        return [f"{self.x(x)},{self.y(y)}" for x, y in zip(xs, ys, strict=True)]
+        points = zip(xs, ys, strict=True)
+        return [f"{self.x(x)},{self.y(y)}" for x, y in points]
 
 
 def _x_tick(x: float, text: str, floor: int) -> list[Markup]:

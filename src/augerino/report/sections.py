@@ -123,12 +123,11 @@ def _range_legend(run: Run) -> Markup:
 
 def models(run: Run, level: int) -> Markup | None:
     """The models on held-out samples, as a chart and a table."""
-    is_baseline = [len(run.models) > 1 and i == 0 for i in range(len(run.models))]
-    rows = [
-        ScoreRow(model.name, model, "start" if first else "learned")
-        for model, first in zip(run.models, is_baseline, strict=True)
-    ]
-    drawing = score_chart(rows)
+    classes_of = ["learned"] * len(run.models)
+    if len(run.models) > 1:
+        classes_of[0] = "start"  # the baseline
+    pairs = zip(run.models, classes_of, strict=True)
+    drawing = score_chart([ScoreRow(model.name, model, class_) for model, class_ in pairs])
     if drawing is None:
         return None
     chart = tag("figure", drawing, class_="small")
@@ -160,9 +159,13 @@ def _model_table(run: Run) -> Markup:
         columns[run.accuracy_name] = [percent(model.accuracy) for model in run.models]
     if any(model.mean_iou is not None for model in run.models):
         columns["mean IoU"] = [_estimate_cell(model.mean_iou) for model in run.models]
-    columns["loss"] = ["" if m.loss is None else f"{m.loss:.4g}" for m in run.models]
+    columns["loss"] = [_short(model.loss) for model in run.models]
     rows = [list(row) for row in zip(*columns.values(), strict=True)]
     return table(list(columns), rows, caption="Models on held-out samples")
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
 
 
 def _estimate_cell(estimate: Estimate | None) -> Markup | None:
@@ -265,8 +268,8 @@ def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
     shown = charts.orbit_classes(orbit)
     order = everywhere if len(everywhere) <= charts.MAX_LINES else shown
     colors = [f"c{order.index(i)}" for i in shown]
-    names = [run.class_names[i] if i < len(run.class_names) else f"output {i}" for i in shown]
-    keys = [(color, short(name, 40)) for color, name in zip(colors, names, strict=True)]
+    names = [short(_output_name(run, i), 40) for i in shown]
+    keys = list(zip(colors, names, strict=True))
     drawing = charts.orbit_plot(orbit, run.coordinate(orbit.coordinate), run.task, colors)
     n_hidden = len(orbit.outputs[0]) - len(shown)
     note = None
@@ -274,6 +277,10 @@ def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
         noun = "output" if n_hidden == 1 else "outputs"
         note = tag("p", f"{n_hidden} more {noun} with lower peaks", class_="facts")
     return figure(f"{orbit.title}, {orbit.coordinate}", drawing, legend(keys), note)
+
+
+def _output_name(run: Run, i: int) -> str:
+    return run.class_names[i] if i < len(run.class_names) else f"output {i}"
 
 
 def classes(run: Run, level: int) -> Markup | None:
@@ -292,7 +299,8 @@ def classes(run: Run, level: int) -> Markup | None:
     about = _about_classes(run)
     if len(rows) <= _MAX_CLASSES:
         return section("Results by class", about, whole, level=level)
-    order = sorted(range(len(rows)), key=lambda i: run.per_class[i].scores.get(names[-1], 0.0))
+    best_model = [row.scores.get(names[-1], 0.0) for row in run.per_class]
+    order = sorted(range(len(rows)), key=best_model.__getitem__)
     worst = table(
         headings,
         [rows[i] for i in order[:_N_WORST]],
@@ -426,4 +434,6 @@ def _listed(title: str, facts: dict[str, str], level: int) -> Markup | None:
         for name, value in facts.items()
         if value
     ]
-    return tag("div", tag(f"h{level + 1}", title), tag("dl", *rows)) if rows else None
+    if not rows:
+        return None
+    return tag("div", tag(f"h{level + 1}", title), tag("dl", *rows))
