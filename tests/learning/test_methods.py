@@ -5,7 +5,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import augerino as ag
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.data.readers.streams import StreamLoader
 from augerino.data.synthetic.sprites import sprites
 from augerino.learning.defaults import default_augmentation, default_model

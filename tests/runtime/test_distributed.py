@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from augerino.data.arrays import count_batches
+from augerino.data.batches import count_batches
 from augerino.data.synthetic.sprites import sprites
 from augerino.errors import InputError
-from augerino.learning.learn import check_processes
 from augerino.learning.recipe import Recipe
+from augerino.learning.setup import check_processes
 from augerino.runtime import distributed
 from tests.data.made import shard_folder
 from tests.runtime import distributed_script as script

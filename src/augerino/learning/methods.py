@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.distributions import parts_of
 from augerino.errors import InputError
 from augerino.learning.probe import Probe, distribution_obstacle
