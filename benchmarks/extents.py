@@ -1,9 +1,10 @@
-"""What a learned extent depends on besides the data: where it starts, and which other coordinates are free.
+"""Dependence of a learned extent on its start and on the other learned coordinates.
 
     python -m benchmarks.extents [--out DIR] [--seeds 2] [--steps 2000]
 
-Two problems of the recovery benchmark, by probing and by the gradient of loss - λ Σθ²: one from narrow to wide starts, one with
-more and more coordinates free. Each training is kept as it ends, so it can be interrupted. Writes docs/results/extents.
+Trains two problems of the recovery benchmark, by probing and by the gradient of loss - λ Σθ²: one
+from narrow to wide starts, one with more and more learned coordinates. Each finished training is
+saved, so the command can be interrupted. Writes docs/results/extents.
 """
 
 import argparse
@@ -22,9 +23,10 @@ from augerino.benchmark.experiment import Recovery
 from augerino.transforms import Affine2d
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "results" / "extents"
-STARTED, ACCOMPANIED = "soft-rotate-letters-noisy", "soft-rotate-sprites-clean"
+START_PROBLEM = "soft-rotate-letters-noisy"
+COORDINATES_PROBLEM = "soft-rotate-sprites-clean"
 STARTS = (0.03, 0.1, 0.3, 1.0, 2.5)
-COMPANIES = {
+COORDINATES = {
     "alone": ("rotate",),
     "+ scale": ("rotate", "scale"),
     "+ shifts": ("translate_x", "translate_y", "rotate", "scale"),
@@ -40,29 +42,29 @@ def find(name: str) -> Problem:
 
 
 def cases(seeds: int) -> dict[str, Callable[[Recovery], dict[str, float]]]:
-    """Every training by its name, as a function of the benchmark's settings."""
+    """Every training by name, as a function of the settings of the benchmark."""
     found: dict[str, Callable[[Recovery], dict[str, float]]] = {}
 
     def add(name: str, problem: Problem, start: float, method: str, seed: int) -> None:
         def run(settings: Recovery) -> dict[str, float]:
-            return by_recipe(settings.recipe(problem).but(method=method, start=start)).run(
-                problem, seed
-            )
+            recipe = settings.recipe(problem).but(method=method, start=start)
+            return by_recipe(recipe).run(problem, seed)
 
         found[name] = run
 
     for seed in range(seeds):
         for method in METHODS:
             for start in STARTS:
-                add(f"start {start:g}, {method}, seed {seed}", find(STARTED), start, method, seed)
-            for company, names in COMPANIES.items():
-                problem = dataclasses.replace(find(ACCOMPANIED), transform=Affine2d(*names))
-                add(f"{company}, {method}, seed {seed}", problem, 0.3, method, seed)
+                name = f"start {start:g}, {method}, seed {seed}"
+                add(name, find(START_PROBLEM), start, method, seed)
+            for title, names in COORDINATES.items():
+                problem = dataclasses.replace(find(COORDINATES_PROBLEM), transform=Affine2d(*names))
+                add(f"{title}, {method}, seed {seed}", problem, 0.3, method, seed)
     return found
 
 
 def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None:
-    """The rotation against where it started, what nothing limits against the same, and the rotation in company."""
+    """Draws rotation and scale against their start, and rotation against the other coordinates."""
     colors = dict(zip(METHODS, (plots.LEARNED, plots.CLASSES[3]), strict=True))
     with plots.style():
         fig, axes = plots.figure(1, 3, 11.0, 3.6)
@@ -84,19 +86,19 @@ def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None
                     )
             for seed in range(seeds):
                 values = [
-                    learned[f"{company}, {method}, seed {seed}"]["rotate"] for company in COMPANIES
+                    learned[f"{title}, {method}, seed {seed}"]["rotate"] for title in COORDINATES
                 ]
                 axes[2].plot(
-                    range(len(COMPANIES)), values, "o-", ms=4, lw=1.2, color=colors[method]
+                    range(len(COORDINATES)), values, "o-", ms=4, lw=1.2, color=colors[method]
                 )
-        axes[0].axhline(find(STARTED).true["rotate"], color=plots.TRUE, lw=2, label="true")
-        axes[2].axhline(find(ACCOMPANIED).true["rotate"], color=plots.TRUE, lw=2)
+        axes[0].axhline(find(START_PROBLEM).true["rotate"], color=plots.TRUE, lw=2, label="true")
+        axes[2].axhline(find(COORDINATES_PROBLEM).true["rotate"], color=plots.TRUE, lw=2)
         for ax, title in zip(
             axes,
             (
-                "rotation, from several starts",
-                "scale, which nothing limits",
-                "rotation, in company",
+                "rotation by start",
+                "scale (unlimited) by start",
+                "rotation by learned coordinates",
             ),
             strict=True,
         ):
@@ -105,16 +107,16 @@ def draw(folder: Path, learned: dict[str, dict[str, float]], seeds: int) -> None
             ax.set_ylim(bottom=0)
         for ax in axes[:2]:
             ax.set_xscale("log")
-            ax.set_xlabel("bound that all coordinates start from")
+            ax.set_xlabel("initial bound of all coordinates")
         axes[0].axhline(math.pi, color=plots.START, lw=1, ls=":")
-        axes[2].set_xticks(range(len(COMPANIES)), list(COMPANIES), fontsize=8)
-        axes[2].set_xlabel("free coordinates: each and all to its left")
+        axes[2].set_xticks(range(len(COORDINATES)), list(COORDINATES), fontsize=8)
+        axes[2].set_xlabel("learned coordinates: each and all to its left")
         fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
         fig.savefig(folder / "extents.png")
 
 
 def main() -> None:
-    """Runs what is not there yet, writes and draws."""
+    """Runs the trainings that are missing, then draws."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -128,15 +130,16 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "extents.json"
     command = f"python -m benchmarks.extents --seeds {options.seeds} --steps {options.steps}"
-    kept = json.loads(file.read_text()) if file.exists() else {"command": command, "learned": {}}
+    saved = {"command": command, "learned": {}}
+    if file.exists():
+        saved = json.loads(file.read_text())
     for name, run in cases(options.seeds).items():
-        if name not in kept["learned"]:
-            kept["learned"][name] = {
-                key: round(value, 4) for key, value in run(Recovery(steps=options.steps)).items()
-            }
-            file.write_text(json.dumps(kept, indent=1) + "\n")
-            print(name, kept["learned"][name], flush=True)
-    draw(options.out, kept["learned"], options.seeds)
+        if name not in saved["learned"]:
+            extents = run(Recovery(steps=options.steps))
+            saved["learned"][name] = {key: round(value, 4) for key, value in extents.items()}
+            file.write_text(json.dumps(saved, indent=1) + "\n")
+            print(name, saved["learned"][name], flush=True)
+    draw(options.out, saved["learned"], options.seeds)
 
 
 if __name__ == "__main__":

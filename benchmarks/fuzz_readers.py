@@ -1,9 +1,10 @@
-"""Damages good files of every kind that is read, and reads them: an answer or one sentence, never anything else, never a hang.
+"""Damages files of every readable kind: each must be read or rejected with a one-line error.
 
-    python -m benchmarks.fuzz_readers [--cases 20000] [--seed 0] [--seconds 20] [--kinds policy,checkpoint,npz] [--out FILE.json]
+    python -m benchmarks.fuzz_readers [--cases 20000] [--seed 0] [--seconds 20]
+                                      [--kinds policy,checkpoint,npz] [--out FILE.json]
 
-Prints how many cases of each kind were read and refused, how far memory rose, and every case that did something else, with the
-seed that repeats it.
+Prints how many cases of each kind were read and rejected, the rise of memory, and every case with
+another outcome (a crash, a hang), with the seed that repeats it.
 """
 
 import argparse
@@ -29,23 +30,29 @@ from augerino.data.readers import streams
 from augerino.errors import InputError, NonFiniteLoss
 from benchmarks import fuzz_state, memory
 
-MOST_MEMORY = 500  # MB that reading small damaged files may take
+MAX_MEMORY_RISE = 500  # MB, for reading small damaged files
 
 
 class Victim(NamedTuple):
-    """A good dataset, and the file of it that is to be damaged."""
+    """A valid dataset, and the file of it that is damaged.
+
+    Attributes:
+        path: of the dataset.
+        file: that is damaged.
+        repair: "png" or "npz", to correct the checksums, so that the damage gets past them.
+        read: reads the path; by default as a dataset.
+        harm: damages the content of the file; by default byte by byte.
+    """
 
     path: Path
     file: Path
-    repair: str | None = (
-        None  # checksums that are made right again, so that the damage gets past them
-    )
-    read: Callable[[Path], None] | None = None  # if not as a dataset
-    harm: Callable[[bytes, np.random.Generator], bytes] | None = None  # if not as bytes
+    repair: str | None = None
+    read: Callable[[Path], None] | None = None
+    harm: Callable[[bytes, np.random.Generator], bytes] | None = None
 
 
 def make_good(root: Path) -> dict[str, Victim]:
-    """One small dataset of each kind."""
+    """Writes one small dataset of each kind."""
     random = np.random.default_rng(0)
     victims = {}
     pictures = [
@@ -94,7 +101,8 @@ def make_good(root: Path) -> dict[str, Victim]:
         + "".join(f"{i}.png,{i % 2},{'train' if i < 4 else 'test'}\n" for i in range(6))
     )
     victims["csv"] = Victim(listed, listed / "labels.csv")
-    x, y = random.integers(0, 256, (8, 6, 6, 3), dtype=np.uint8), np.arange(8) % 2
+    x = random.integers(0, 256, (8, 6, 6, 3), dtype=np.uint8)
+    y = np.arange(8) % 2
     np.savez_compressed(root / "a.npz", x=x, y=y, class_names=["cat", "dog"])
     victims["npz"] = Victim(root / "a.npz", root / "a.npz")
     victims["npz, repaired"] = Victim(root / "a.npz", root / "a.npz", "npz")
@@ -130,18 +138,18 @@ def damage(data: bytes, random: np.random.Generator) -> bytes:
     for _ in range(int(random.geometric(0.6))):
         if not changed:
             break
-        # Headers are at the front, and it is there that little damage does much.
-        reach = len(changed) if random.random() < 0.5 else min(len(changed), 100)
-        at, length = int(random.integers(0, reach)), int(random.integers(1, 9))
+        # Half of the damage goes to the first bytes: headers are there.
+        end = len(changed) if random.random() < 0.5 else min(len(changed), 100)
+        at = int(random.integers(0, end))
+        length = int(random.integers(1, 9))
         match int(random.integers(0, 6)):
             case 0:
                 del changed[at:]
             case 1:
                 changed[at] ^= 1 << int(random.integers(0, 8))
             case 2:
-                changed[at : at + length] = random.integers(
-                    0, 256, length, dtype=np.uint8
-                ).tobytes()
+                noise = random.integers(0, 256, length, dtype=np.uint8)
+                changed[at : at + length] = noise.tobytes()
             case 3:
                 changed[at : at + length] = bytes([int(random.choice([0, 127, 128, 255]))]) * length
             case 4:
@@ -152,22 +160,22 @@ def damage(data: bytes, random: np.random.Generator) -> bytes:
 
 
 def damage_within(data: bytes, repair: str | None, random: np.random.Generator) -> bytes:
-    """Damages what is behind checksums and makes those right again."""
+    """Damages a file and corrects its checksums."""
     if repair == "npz":
         out = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(data)) as good, zipfile.ZipFile(out, "w") as bad:
             victim = random.choice(good.namelist())
             for name in good.namelist():
-                bad.writestr(
-                    name, damage(good.read(name), random) if name == victim else good.read(name)
-                )
+                content = good.read(name)
+                bad.writestr(name, damage(content, random) if name == victim else content)
         return out.getvalue()
     changed = damage(data, random)
-    return _mend_png(changed) if repair == "png" else changed
+    return _repair_png(changed) if repair == "png" else changed
 
 
-def _mend_png(data: bytes) -> bytes:
-    changed, at = bytearray(data), 8
+def _repair_png(data: bytes) -> bytes:
+    changed = bytearray(data)
+    at = 8
     while at + 12 <= len(changed):
         length = int.from_bytes(changed[at : at + 4], "big")
         if at + 12 + length > len(changed):
@@ -189,13 +197,16 @@ def read_all(path: Path, **wishes: object) -> None:
 
 
 def try_case(victim: Victim, seed: int) -> str:
-    """Reads one damaged dataset: "read" or "refused"; anything else is raised."""
+    """Reads one damaged dataset: "read" or "refused"; other errors are raised."""
     random = np.random.default_rng(seed)
-    good, memory = victim.file.read_bytes(), streams.MEMORY
+    good = victim.file.read_bytes()
+    memory = streams.MEMORY
     try:
-        victim.file.write_bytes(
-            victim.harm(good, random) if victim.harm else damage_within(good, victim.repair, random)
-        )
+        if victim.harm is not None:
+            damaged = victim.harm(good, random)
+        else:
+            damaged = damage_within(good, victim.repair, random)
+        victim.file.write_bytes(damaged)
         if victim.read is not None:
             victim.read(victim.path)
             return "read"
@@ -210,7 +221,7 @@ def try_case(victim: Victim, seed: int) -> str:
         text = str(error)
         text.encode()
         if "\n" in text or "Traceback" in text:
-            raise AssertionError(f"not one sentence: {text}") from error
+            raise AssertionError(f"not a one-line error: {text}") from error
         return "refused"
     finally:
         victim.file.write_bytes(good)
@@ -222,8 +233,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--cases", type=int, default=20000)
-    parser.add_argument("--seed", type=int, default=0, help="of the first case; each has the next")
-    parser.add_argument("--seconds", type=int, default=20, help="a case that takes longer hangs")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of the first case; the next cases count up"
+    )
+    parser.add_argument(
+        "--seconds", type=int, default=20, help="a case that takes longer counts as a hang"
+    )
     parser.add_argument("--kinds", help="only those whose name begins with one of these words")
     parser.add_argument("--out", type=Path, help="a file for the counts, as JSON")
     arguments = parser.parse_args()
@@ -233,7 +248,8 @@ def main() -> None:
 
     signal.signal(signal.SIGALRM, hang)
     counts: Counter[tuple[str, str]] = Counter()
-    slowest, began = (0.0, ""), time.perf_counter()
+    slowest = (0.0, "")
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         victims = make_good(Path(folder))
         wanted = tuple(arguments.kinds.split(",")) if arguments.kinds else ("",)
@@ -247,7 +263,7 @@ def main() -> None:
                 outcome = try_case(victims[name], seed)
             except KeyboardInterrupt:
                 raise
-            except BaseException:  # what is neither an answer nor a sentence
+            except BaseException:  # neither read nor rejected
                 outcome = "FAILED"
                 print(f"seed {seed} ({name}):\n{traceback.format_exc()}", file=sys.stderr)
             signal.alarm(0)
@@ -279,7 +295,7 @@ def main() -> None:
             "kinds": kinds,
         }
         arguments.out.write_text(json.dumps(summary, indent=2) + "\n")
-    sys.exit(1 if failed or rise > MOST_MEMORY else 0)
+    sys.exit(1 if failed or rise > MAX_MEMORY_RISE else 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What augerino itself writes, for `benchmarks.fuzz_readers`: good files, how they are read, and harm to the values in them."""
+"""The files that augerino writes, for `benchmarks.fuzz_readers`: valid ones, readers and damage."""
 
 import copy
 import dataclasses
@@ -19,44 +19,17 @@ from augerino.learning.probe import Probe
 from augerino.nets.small import SmallCNN
 from augerino.training.state import TrainingState
 
+# Values that replace others.
 ODD = [
-    None,
-    True,
-    False,
-    0,
-    1,
-    -1,
-    2,
-    0.5,
-    1.0,
-    -0.0,
-    1e308,
-    1e-320,
-    10**12,
-    10**400,
-    float("nan"),
-    float("inf"),
-    "",
-    "x",
-    "rotate",
-]
-ODD += [
-    "Uniform",
-    "__class__",
-    "../../x",
-    "\x00",
-    [],
-    [[]],
-    {},
-    {"kind": "Uniform"},
-    {"tensor": "t0"},
-    {"list": [1]},
-    [0.5] * 3,
+    *(None, True, False, 0, 1, -1, 2, 0.5, 1.0, -0.0, 1e308, 1e-320, 10**12, 10**400),
+    *(float("nan"), float("inf")),
+    *("", "x", "rotate", "Uniform", "__class__", "../../x", "\x00"),
+    *([], [[]], {}, {"kind": "Uniform"}, {"tensor": "t0"}, {"list": [1]}, [0.5] * 3),
 ]
 
 
 class Good(NamedTuple):
-    """A good file, and what reads it."""
+    """A valid file, its reader, and a function that damages its content."""
 
     path: Path
     file: Path
@@ -65,7 +38,7 @@ class Good(NamedTuple):
 
 
 def make_good(root: Path) -> dict[str, Good]:
-    """A policy, a checkpoint, a saved model and the configuration of a run."""
+    """Writes a policy, a checkpoint, a saved model and the configurations of two runs."""
     root.mkdir()
     parts = [
         ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.3, 0.2])),
@@ -121,23 +94,27 @@ def read_trials(path: Path) -> None:
 
 
 def train(path: Path, *, epochs: int, resume: bool) -> None:
-    """A training as small as can be, with all that a checkpoint may hold: it is gone on with, so that what was loaded is used."""
+    """A minimal training with everything that a checkpoint can hold.
+
+    With `resume` it loads the checkpoint and trains for one epoch, so that the state is used.
+    """
     torch.manual_seed(0)
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.3]))
     net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2))
     model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
-    x, y = torch.rand(8, 1, 4, 4), torch.arange(8) % 2
+    x = torch.rand(8, 1, 4, 4)
+    y = torch.arange(8) % 2
     probe = Probe(model, x, y, steps=4)
     optimizer = torch.optim.Adam(ag.param_groups(model), lr=0.01)
     scheduler = ag.training.cosine_schedule(optimizer, 4)
     loader = ag.data.Batches(x, y, 4, generator=torch.Generator().manual_seed(1))
+    objective = ag.Objective(F.nll_loss, augmentation)
     options: dict[str, Any] = {
-        "epochs": epochs,
         "scheduler": scheduler,
         "tuner": probe,
         "settings": {"seed": 0},
     }
-    if resume:  # the copy that was harmed must stay as it is, so nothing is written
+    if resume:  # without writing: the damaged file must stay as it is
         state = TrainingState(
             model,
             optimizer,
@@ -147,22 +124,9 @@ def train(path: Path, *, epochs: int, resume: bool) -> None:
             tuner=probe,
         )
         state.load(path)
-        ag.fit(
-            model,
-            ag.Objective(F.nll_loss, augmentation),
-            loader,
-            optimizer,
-            **{**options, "epochs": 1},
-        )
+        ag.fit(model, objective, loader, optimizer, epochs=1, **options)
     else:
-        ag.fit(
-            model,
-            ag.Objective(F.nll_loss, augmentation),
-            loader,
-            optimizer,
-            checkpoint=path,
-            **options,
-        )
+        ag.fit(model, objective, loader, optimizer, epochs=epochs, checkpoint=path, **options)
 
 
 def harm_json(data: bytes, random: np.random.Generator) -> bytes:
@@ -171,13 +135,13 @@ def harm_json(data: bytes, random: np.random.Generator) -> bytes:
 
 
 def harm_safetensors(data: bytes, random: np.random.Generator) -> bytes:
-    """The same in a checkpoint: in the state that its header holds or, now and then, in what the header says of tensors."""
+    """The same in a checkpoint: in the state in its header or in the header itself."""
     length = int.from_bytes(data[:8], "little")
-    header, tensors = json.loads(data[8 : 8 + length]), data[8 + length :]
+    header = json.loads(data[8 : 8 + length])
+    tensors = data[8 + length :]
     if random.random() < 0.7:
-        header["__metadata__"]["state"] = json.dumps(
-            harm(json.loads(header["__metadata__"]["state"]), random)
-        )
+        metadata = header["__metadata__"]
+        metadata["state"] = json.dumps(harm(json.loads(metadata["state"]), random))
     else:
         header = harm(header, random)
     text = json.dumps(header).encode()
@@ -185,6 +149,7 @@ def harm_safetensors(data: bytes, random: np.random.Generator) -> bytes:
 
 
 def harm(value: Any, random: np.random.Generator) -> Any:
+    """Changes a few random entries of nested dicts and lists."""
     for _ in range(int(random.geometric(0.7))):
         if not (place := _place(value, random)):
             break
@@ -204,10 +169,11 @@ def harm(value: Any, random: np.random.Generator) -> Any:
 
 
 def _place(value: Any, random: np.random.Generator) -> tuple[Any, Any] | None:
-    """A container and a key in it, found by a walk from the top, so that long lists draw no more than their share."""
+    """A random container and a key in it, by a walk from the top: long lists are not preferred."""
     found = None
     while isinstance(value, dict | list) and value and (found is None or random.random() < 0.8):
         keys = list(value) if isinstance(value, dict) else range(len(value))
         key = keys[int(random.integers(len(keys)))]
-        found, value = (value, key), value[key]
+        found = (value, key)
+        value = value[key]
     return found

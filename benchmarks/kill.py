@@ -1,12 +1,14 @@
-"""Kills runs with SIGKILL and goes on with them: each must end in the same bits as a run that nothing happened to.
+"""Kills runs with SIGKILL and resumes them: each must end bit for bit like an uninterrupted run.
 
-    python -m benchmarks.kill [--kills 20] [--seed 0] [--commands probe,gradient,experiment] [--out FILE.json] [--quick]
+    python -m benchmarks.kill [--kills 20] [--seed 0] [--commands probe,gradient,experiment]
+                              [--out FILE.json] [--quick]
 
-Two of three kills come at a random moment of the run. Every third comes while a checkpoint (of an experiment: a trial) is
-written: with half of its bytes in the file, between the last byte and the rename, or right behind the rename. What goes on is
-killed again three times in ten. Runs are processes forked after the imports, so that moments fall into the run and not into
-importing torch. Compared are weights, optimizer, bounds, records, policy, result, gallery and figures: every file but
-report.html, times and dates left out.
+Two of three kills come at a random moment of the run. Every third comes while a checkpoint (or a
+trial of an experiment) is written: with half of its bytes in the file, before the rename, or right
+after the rename. A resumed run is killed again with probability 0.3. Runs are forked after the
+imports, so that no kill falls into the import of torch. Compares every file of the run except
+report.html, without times and dates: weights, optimizer, bounds, records, policy, result, gallery
+and figures.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot  # noqa: F401 (what a run imports as it goes is imported before the forks, too)
+import matplotlib.pyplot  # noqa: F401 (lazy imports of a run happen before the forks, too)
 import safetensors.torch  # noqa: F401
 import torch
 import torch._dynamo
@@ -31,56 +33,24 @@ from augerino.app import cli, data, experiment, learn, outcome, run_lock  # noqa
 from augerino.runtime import files
 from augerino.training import checkpoint
 
+_LEARN = "learn sprites --epochs 8 --coordinates rotate,scale --width 4 --method"
+_EXPERIMENT = "run mario --seeds 1 --epochs 2 --net small --width 4 --n-train 200"
 COMMANDS = {
-    "probe": [
-        "learn",
-        "sprites",
-        "--epochs",
-        "8",
-        "--coordinates",
-        "rotate,scale",
-        "--width",
-        "4",
-        "--method",
-        "probe",
-    ],
-    "gradient": [
-        "learn",
-        "sprites",
-        "--epochs",
-        "8",
-        "--coordinates",
-        "rotate,scale",
-        "--width",
-        "4",
-        "--method",
-        "gradient",
-    ],
-    "experiment": [
-        "run",
-        "mario",
-        "--seeds",
-        "1",
-        "--epochs",
-        "2",
-        "--net",
-        "small",
-        "--width",
-        "4",
-        "--train",
-        "200",
-    ],
+    "probe": f"{_LEARN} probe".split(),
+    "gradient": f"{_LEARN} gradient".split(),
+    "experiment": _EXPERIMENT.split(),
 }
 MOMENTS = ("half written", "before the rename", "after the rename")
-# Checkpoints keep Python's and numpy's generators for the loaders of users; the command seeds neither and draws from neither.
+# Keys that may differ. Checkpoints hold the states of Python's and numpy's generators for the
+# loaders of users; the command itself neither seeds nor uses these generators.
 DIFFERS = ("seconds", "date", "python", "numpy")
 
 
 def make_small(quick: bool) -> None:
-    """Little data, so that the many runs are short; with `quick` also none of what is drawn at the end."""
-    data.TRAIN_ITEMS, data.TEST_ITEMS, outcome.EVIDENCE_ITEMS = (
-        (64, 24, 12) if quick else (192, 48, 24)
-    )
+    """Reduces the data, so that the runs are short; with `quick` also skips the figures."""
+    data.TRAIN_ITEMS = 64 if quick else 192
+    data.TEST_ITEMS = 24 if quick else 48
+    outcome.EVIDENCE_ITEMS = 12 if quick else 24
     outcome.ORBIT_NODES = 4
     if quick:
         for words in COMMANDS.values():
@@ -89,7 +59,7 @@ def make_small(quick: bool) -> None:
 
 
 def start(words: list[str], folder: Path, fault: Callable[[], None] | None = None) -> int:
-    """Runs the command in a process of its own, in a folder, and returns the number of the process."""
+    """Forks a process that runs the command in a folder; returns its process id."""
     process = os.fork()
     if process:
         return process
@@ -108,20 +78,21 @@ def start(words: list[str], folder: Path, fault: Callable[[], None] | None = Non
 
 
 def finish(process: int) -> int:
-    """Waits for a process: its exit code, or minus the signal that ended it."""
+    """Waits for a process; returns its exit code, or minus the signal that ended it."""
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def die_in_a_write(moment: str, which: int) -> Callable[[], None]:
-    """A fault for `start`: the process kills itself while it writes a checkpoint, or a trial, for the nth time."""
+    """A fault for `start`: the process kills itself in the nth write of a checkpoint or trial."""
 
     def is_state(path: Path) -> bool:
-        return path.parent.name == "trials" or (
-            ".safetensors" in path.name and path.parent.name == "run"
-        )
+        is_checkpoint = ".safetensors" in path.name and path.parent.name == "run"
+        return is_checkpoint or path.parent.name == "trials"
 
     def install() -> None:
-        real_open, real_replace, count = open, os.replace, 0
+        real_open = open
+        real_replace = os.replace
+        count = 0
 
         def open_(path: Any, mode: str) -> Any:
             nonlocal count
@@ -147,7 +118,7 @@ def die_in_a_write(moment: str, which: int) -> Callable[[], None]:
 
 
 class _Torn:
-    """A file into which half of the bytes go, and then nothing ever again."""
+    """A file that kills the process after half of the bytes."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -166,11 +137,9 @@ class _Torn:
 def bits(run: Path) -> dict[str, str]:
     """A digest of every file of a run, without times, dates and the report that shows them."""
     found = {}
-    for path in sorted(
-        path
-        for path in run.rglob("*")
-        if path.is_file() and path.suffix != ".html" and not _is_debris(path)
-    ):
+    for path in sorted(run.rglob("*")):
+        if not path.is_file() or path.suffix == ".html" or _is_debris(path):
+            continue
         if path.suffix == ".json":
             content = json.dumps(_lasting(json.loads(path.read_bytes()))).encode()
         elif path.suffix == ".safetensors" and path.parent == run:
@@ -186,78 +155,92 @@ def _is_debris(path: Path) -> bool:
 
 
 def _lasting(value: Any) -> Any:
+    """Nested values without the keys that may differ."""
     if isinstance(value, dict):
         return {key: _lasting(item) for key, item in value.items() if key not in DIFFERS}
-    return [_lasting(item) for item in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [_lasting(item) for item in value]
+    return value
 
 
 def _state_bytes(value: Any) -> bytes:
     if isinstance(value, torch.Tensor):
-        return (
-            repr((value.dtype, value.shape)).encode()
-            + value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        )
+        content = value.contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        return repr((value.dtype, value.shape)).encode() + content
     if isinstance(value, dict):
         return b"".join(repr(key).encode() + _state_bytes(item) for key, item in value.items())
-    return b"".join(map(_state_bytes, value)) if isinstance(value, list) else repr(value).encode()
+    if isinstance(value, list):
+        return b"".join(map(_state_bytes, value))
+    return repr(value).encode()
 
 
-def go_on(run: Path, begin: list[str]) -> list[str]:
-    """What a user does after a run was killed: resume it, or, where it had not begun, begin it again."""
-    return [begin[0], "--resume", "run"] if (run / "config.json").exists() else begin
+def next_command(run: Path, begin: list[str]) -> list[str]:
+    """The command after a kill: resumes the run, or starts it again if it had not begun."""
+    if (run / "config.json").exists():
+        return [begin[0], "--resume", "run"]
+    return begin
 
 
 def kill_one(
     begin: list[str], seconds: float, number: int, draw: random.Random, folder: Path
 ) -> tuple[list[str], list[str]]:
-    """Kills one run, now and then again while it goes on, and lets it end. Returns the kills, and what is wrong in the end."""
-    run, kills, code = folder / "run", [], 0
+    """Kills and resumes one run until it ends. Returns the kills and the errors."""
+    run = folder / "run"
+    kills = []
+    code = 0
     while not (run / "result.json").exists():
+        command = next_command(run, begin)
+        when = ""
         if not kills and number % 3 == 2:
-            moment, which = draw.choice(MOMENTS), draw.randint(1, 4)
-            code = finish(start(go_on(run, begin), folder, die_in_a_write(moment, which)))
+            moment = draw.choice(MOMENTS)
+            which = draw.randint(1, 4)
+            code = finish(start(command, folder, die_in_a_write(moment, which)))
             when = f"{moment} (write {which})"
         elif not kills or draw.random() < 0.3:
             after = draw.uniform(0, seconds)
-            process = start(go_on(run, begin), folder)
+            process = start(command, folder)
             time.sleep(after)
             os.kill(process, signal.SIGKILL)
-            code, when = finish(process), f"after {after:.2f} s"
+            code = finish(process)
+            when = f"after {after:.2f} s"
         else:
-            code, when = finish(start(go_on(run, begin), folder)), ""
+            code = finish(start(command, folder))
         if code == -signal.SIGKILL:
             kills.append(when)
         elif code:
-            return kills, [
-                f"exit code {code}: {(folder / 'log.txt').read_text(errors='replace')[-400:]}"
-            ]
+            log = (folder / "log.txt").read_text(errors="replace")
+            return kills, [f"exit code {code}: {log[-400:]}"]
     left = [path.name for path in run.rglob("*") if _is_debris(path)]
-    return kills, [f"it left {left} behind"] if left and code == 0 else []
+    if left and code == 0:
+        return kills, [f"it left {left} behind"]
+    return kills, []
 
 
 def try_command(name: str, kills: int, seed: int) -> dict[str, Any]:
-    """One run in peace, then so many kills. Returns what was done, and what differed."""
-    begin, draw = [*COMMANDS[name], "--out", "run"], random.Random(f"{name} {seed}")
+    """Runs a command without kills, then with kills. Returns the kills and the differences."""
+    begin = [*COMMANDS[name], "--out", "run"]
+    draw = random.Random(f"{name} {seed}")
     with tempfile.TemporaryDirectory() as folder:
-        peace = Path(folder)
         began = time.perf_counter()
-        if code := finish(start(begin, peace)):
-            raise SystemExit(
-                f"{name}: the run without any kill ended with {code}: {(peace / 'log.txt').read_text()[-800:]}"
-            )
+        code = finish(start(begin, Path(folder)))
+        if code:
+            log = Path(folder, "log.txt").read_text()
+            raise SystemExit(f"{name}: the run without kills ended with {code}: {log[-800:]}")
         seconds = time.perf_counter() - began
-        want = bits(peace / "run")
-    done, failures = [], []
-    number = 2 if kills < 3 else 0  # a few begin with one in a write
+        want = bits(Path(folder, "run"))
+    done: list[str] = []
+    failures: list[dict[str, Any]] = []
+    number = 2 if kills < 3 else 0  # with few kills, the first one is in a write
     while len(done) < kills:
         with tempfile.TemporaryDirectory() as folder:
             moments, wrong = kill_one(begin, seconds, number, draw, Path(folder))
             run = Path(folder, "run")
             have = bits(run) if not wrong else want
-            wrong += [
-                f"{key} differs" for key in sorted(have | want) if have.get(key) != want.get(key)
-            ]
-            failures += [{"kills": moments, "wrong": wrong}] if wrong else []
+            for key in sorted(have | want):
+                if have.get(key) != want.get(key):
+                    wrong.append(f"{key} differs")
+            if wrong:
+                failures.append({"kills": moments, "wrong": wrong})
             done += moments
             number += 1
             print(f"  {name}: {len(done)} kills, {len(failures)} runs that differ", flush=True)
@@ -276,10 +259,8 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20, help="of each command, at least")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", default=",".join(COMMANDS))
-    parser.add_argument("--out", type=Path, help="a file for what was done, as JSON")
-    parser.add_argument(
-        "--quick", action="store_true", help="with less data, and nothing drawn at the end"
-    )
+    parser.add_argument("--out", type=Path, help="JSON file for the results")
+    parser.add_argument("--quick", action="store_true", help="less data, no figures")
     arguments = parser.parse_args()
     make_small(arguments.quick)
     done = {
@@ -293,7 +274,7 @@ def main() -> None:
                 f"{name}, killed {', '.join(failure['kills'])}: {failure['wrong']}", file=sys.stderr
             )
     kills = sum(len(entry["kills"]) for entry in done.values())
-    print(f"{kills} kills of {len(done)} commands, {failed} runs that did not end in the same bits")
+    print(f"{kills} kills of {len(done)} commands, {failed} runs with differences")
     if arguments.out is not None:
         summary = {
             "seed": arguments.seed,

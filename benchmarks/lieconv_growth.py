@@ -1,8 +1,10 @@
-"""How memory and time of LieConv grow with batch size, atoms and neighbours: `python -m benchmarks.lieconv_growth`.
+"""Memory and time of LieConv by batch size, atoms and neighbours.
 
-Writes docs/results/qm9/growth.json and growth.png. Every point is measured in a process of its own, since the peak of a process's
-memory never goes down again: seconds are CPU time of one training step (median), megabytes the peak above what the process
-held before its first step.
+    python -m benchmarks.lieconv_growth [--steps 5] [--out DIR]
+
+Writes docs/results/qm9/growth.json and growth.png. Every point is measured in its own process,
+because the peak memory of a process never decreases. Seconds are the median CPU time of a training
+step, megabytes the peak above the memory before the first step.
 """
 
 import argparse
@@ -11,7 +13,7 @@ import math
 import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -20,21 +22,24 @@ from benchmarks import memory
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "results" / "qm9"
 MOLECULES = 4_000  # of an epoch
-BATCHES, ATOMS, NEIGHBOURS = (32, 64, 128, 256, 512), (16, 32, 64, 128, 256), 16
+BATCHES = (32, 64, 128, 256, 512)
+ATOMS = (16, 32, 64, 128, 256)
+NEIGHBOURS = 16
 
 
 @dataclass(frozen=True)
 class Point:
-    """One setting, and what a training step costs there."""
+    """One setting, and the cost of a training step."""
 
     batch: int
     atoms: int
-    neighbours: int | None  # None: every atom sees all
+    neighbours: int | None  # None for all atoms
     seconds: float = 0.0
     megabytes: float = 0.0
 
     @property
     def epoch(self) -> float:
+        """Seconds of an epoch."""
         return self.seconds * MOLECULES / self.batch
 
 
@@ -57,7 +62,8 @@ def measure(point: Point, steps: int) -> Point:
         "charges": torch.full((point.batch, point.atoms), 6),
         "mask": torch.ones(point.batch, point.atoms, dtype=torch.bool),
     }
-    before, times = memory.begin(), []
+    before = memory.begin()
+    times = []
     for _ in range(steps):
         began = time.process_time()
         optimizer.zero_grad()
@@ -65,19 +71,15 @@ def measure(point: Point, steps: int) -> Point:
         optimizer.step()
         times.append(time.process_time() - began)
     seconds = statistics.median(times[1:] or times)
-    return Point(
-        point.batch,
-        point.atoms,
-        point.neighbours,
-        round(seconds, 5),
-        round(memory.peak() - before, 2),
-    )
+    return replace(point, seconds=round(seconds, 5), megabytes=round(memory.peak() - before, 2))
 
 
 def exponent(points: list[Point], by: str, of: str) -> float:
-    """The power with which a cost grows between the two largest settings: 1 is linear."""
+    """The exponent p of cost ~ setting^p between the two largest settings: 1 is linear."""
     a, b = points[-2:]
-    return math.log(getattr(b, of) / getattr(a, of)) / math.log(getattr(b, by) / getattr(a, by))
+    cost = getattr(b, of) / getattr(a, of)
+    size = getattr(b, by) / getattr(a, by)
+    return math.log(cost) / math.log(size)
 
 
 def draw(path: Path, series: dict[str, list[Point]]) -> None:
@@ -118,7 +120,7 @@ def draw(path: Path, series: dict[str, list[Point]]) -> None:
 
 
 def main() -> None:
-    """Measures, writes, and prints the powers."""
+    """Measures, writes, and prints the exponents."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=5, help="training steps at each setting")
     parser.add_argument("--out", type=Path, default=FOLDER)

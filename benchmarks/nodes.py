@@ -1,4 +1,4 @@
-"""How much nearer to the expectation fixed nodes are than random copies: `python -m benchmarks.nodes`."""
+"""Error of random copies relative to fixed nodes: `python -m benchmarks.nodes`."""
 
 import torch
 
@@ -22,22 +22,21 @@ COPIES = (4, 8, 16, 32, 64)
 
 
 def ratios(names: tuple[str, ...], bound: list[float]) -> list[float]:
-    """Error of random copies over that of fixed nodes, for every number of copies."""
+    """Error of random copies divided by that of fixed nodes, for every number of copies."""
     data = sprites(256, seed=0)
     net = ag.learn(None, (data.x, data.y), coordinates=("rotate",), epochs=6).model.net
-    model = ag.InvariantModel(
-        net, ag.Augmentation(ag.Affine2d(*names), ag.Uniform(bound)), average=ag.mean_log_prob
-    ).eval()
-    x, found = data.x[:16], []
+    augmentation = ag.Augmentation(ag.Affine2d(*names), ag.Uniform(bound))
+    model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob).eval()
+    x = data.x[:16]
+    found = []
     with torch.no_grad():
-        truth = model.with_nodes(4096)(x)
+        expectation = model.with_nodes(4096)(x)
         for copies in COPIES:
             model.test_copies = copies
-            fixed = (model.with_nodes(copies)(x) - truth).square().mean().sqrt()
-            random = (
-                torch.stack([(model(x) - truth).square().mean() for _ in range(20)]).mean().sqrt()
-            )
-            found.append(float(random / fixed))
+            fixed = (model.with_nodes(copies)(x) - expectation).square().mean()
+            errors = [(model(x) - expectation).square().mean() for _ in range(20)]
+            random = torch.stack(errors).mean()
+            found.append(float(random.sqrt() / fixed.sqrt()))
     return found
 
 

@@ -1,9 +1,11 @@
-"""`augerino learn` on data of every kind, each as a user would run it: what it says, how long it takes, how it scores.
+"""`augerino learn` on data of every kind: verdicts, time and scores.
 
-    python -m benchmarks.own_data --data DIR [--out runs/own-data] [--only NAME ...] [-- OPTIONS OF augerino learn]
+    python -m benchmarks.own_data --data DIR [--out runs/own-data] [--only NAME ...]
+                                  [-- OPTIONS OF augerino learn]
 
-DIR holds mnist.npz, cifar10.npz, olivetti.npz and qm9_small.npz; those that are missing are left out. The faces are written out
-as a folder of PNG files first. Runs that are finished are not run again. Writes summary.json into the folder.
+DIR holds mnist.npz, cifar10.npz, olivetti.npz and qm9_small.npz; missing files are skipped. The
+faces are first written as a folder of PNG files. Finished runs are not repeated. Writes
+summary.json into the output folder.
 """
 
 import argparse
@@ -29,7 +31,8 @@ def archive(name: str, *options: str) -> Callable[[Path, Path], list[str] | None
 
 def cifar_part(data: Path, made: Path) -> list[str] | None:
     """The first 5,000 training images, and the test images."""
-    source, path = data / "cifar10.npz", made / "cifar10-5000.npz"
+    source = data / "cifar10.npz"
+    path = made / "cifar10-5000.npz"
     if not source.exists():
         return None
     if not path.exists():
@@ -38,18 +41,18 @@ def cifar_part(data: Path, made: Path) -> list[str] | None:
                 name: whole[name]
                 for name in ("x_train", "y_train", "x_test", "y_test", "class_names")
             }
-        np.savez(
-            path,
-            **{**arrays, "x_train": arrays["x_train"][:5000], "y_train": arrays["y_train"][:5000]},
-        )
+        arrays["x_train"] = arrays["x_train"][:5000]
+        arrays["y_train"] = arrays["y_train"][:5000]
+        np.savez(path, **arrays)
     return [str(path)]
 
 
 def faces_folder(data: Path, made: Path) -> list[str] | None:
-    """Forty people, ten PNG files each."""
+    """Writes ten PNG files for each of forty people."""
     from PIL import Image
 
-    source, folder = data / "olivetti.npz", made / "olivetti"
+    source = data / "olivetti.npz"
+    folder = made / "olivetti"
     if not source.exists():
         return None
     with np.load(source) as faces:
@@ -72,29 +75,22 @@ DATA = {
 
 
 def run(folder: Path, words: list[str]) -> dict:
-    """One run in a process of its own; what it found."""
+    """Runs the command in its own process, unless it has finished before; returns its result."""
+    wall = folder / "wall.json"
     if not (folder / "result.json").exists():
-        command = (
-            ["--resume", str(folder)]
-            if (folder / "config.json").exists()
-            else [*words, "--out", str(folder)]
-        )
+        arguments = [*words, "--out", str(folder)]
+        if (folder / "config.json").exists():
+            arguments = ["--resume", str(folder)]
+        command = [sys.executable, "-m", "augerino", "learn", *arguments]
         began = time.perf_counter()
         with (folder.parent / f"{folder.name}.log").open("a") as log:
-            subprocess.run(
-                [sys.executable, "-m", "augerino", "learn", *command],
-                check=True,
-                stdout=log,
-                stderr=log,
-            )
-        (folder / "wall.json").write_text(json.dumps(round(time.perf_counter() - began, 1)))
+            subprocess.run(command, check=True, stdout=log, stderr=log)
+        wall.write_text(json.dumps(round(time.perf_counter() - began, 1)))
     found = json.loads((folder / "result.json").read_text())
     shown = [Path(words[0]).name, *words[1:]] if os.sep in words[0] else words
     return {
         "command": " ".join(["augerino learn", *shown]),
-        "wall_seconds": json.loads((folder / "wall.json").read_text())
-        if (folder / "wall.json").exists()
-        else None,
+        "wall_seconds": json.loads(wall.read_text()) if wall.exists() else None,
         "verdicts": [coordinate["sentence"] for coordinate in found["coordinates"]],
         "bounds": found["bounds"],
         "models": found["models"],
@@ -114,7 +110,7 @@ def main() -> None:
     for name in arguments.only:
         words = DATA[name](arguments.data, arguments.out)
         if words is None:
-            print(f"{name}: its file is not in {arguments.data}", flush=True)
+            print(f"{name}: skipped, its file is not in {arguments.data}", flush=True)
             continue
         rows[name] = run(
             arguments.out / name, [*words, *[word for word in options if word != "--"]]

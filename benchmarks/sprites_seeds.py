@@ -1,8 +1,10 @@
-"""Ten seeds of `augerino learn sprites`, each as a user would run it: does every one find the true extent?
+"""How many seeds of `augerino learn sprites` find the true extent.
 
-    python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [--jobs 1] [-- OPTIONS OF augerino learn]
+    python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [--jobs 1]
+                                       [-- OPTIONS OF augerino learn]
 
-Runs that are finished already are not run again, so it can be interrupted. Writes summary.json into the folder.
+Finished runs are not repeated, so the command can be interrupted. Writes summary.json into the
+output folder.
 """
 
 import argparse
@@ -19,30 +21,24 @@ from pathlib import Path
 
 
 def run_seed(folder: Path, seed: int, options: list[str], jobs: int) -> dict:
-    """One run in a process of its own; its result.json with the wall time of the whole command."""
+    """Runs one seed in its own process; returns its extents, accuracy and wall time."""
     result = folder / "result.json"
+    wall = folder / "wall.json"
     if not result.exists():
         words = ["learn", "--no-baseline", "--seed", str(seed), "--out", str(folder), *options]
         if (folder / "config.json").exists():
             words = ["learn", "--resume", str(folder)]
         began = time.perf_counter()
         environment = os.environ | ({"OMP_NUM_THREADS": "1"} if jobs > 1 else {})
-        subprocess.run(
-            [sys.executable, "-m", "augerino", *words],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            env=environment,
-        )
-        (folder / "wall.json").write_text(json.dumps(time.perf_counter() - began))
+        command = [sys.executable, "-m", "augerino", *words]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+        wall.write_text(json.dumps(time.perf_counter() - began))
     found = json.loads(result.read_text())
-    wall = (
-        json.loads((folder / "wall.json").read_text()) if (folder / "wall.json").exists() else None
-    )
     return {
         "seed": seed,
         "bounds": found["bounds"],
         "accuracy": found["models"][-1]["accuracy"],
-        "wall_seconds": wall,
+        "wall_seconds": json.loads(wall.read_text()) if wall.exists() else None,
     }
 
 
@@ -77,8 +73,9 @@ def main() -> None:
             f"{name} {value:.2f}" for name, value in row["bounds"].items() if name != "rotate"
         )
         wall = f"{row['wall_seconds']:4.0f} s" if row["wall_seconds"] else "   -"
+        degrees = math.degrees(row["bounds"]["rotate"])
         print(
-            f"seed {seed}  rotate ±{math.degrees(row['bounds']['rotate']):.1f}° ({row['relative_error']:+.1%})  "
+            f"seed {seed}  rotate ±{degrees:.1f}° ({row['relative_error']:+.1%})  "
             f"accuracy {row['accuracy']:.3f}  {wall}  {others}",
             flush=True,
         )
@@ -89,14 +86,11 @@ def main() -> None:
         f"\n{found} of {len(rows)} within {arguments.tolerance:.0%} of ±45°; "
         f"mean ±{math.degrees(statistics.mean(rotations)):.1f}°, sd {math.degrees(spread):.1f}°"
     )
+    command = ["python -m benchmarks.sprites_seeds"]
+    if arguments.first:
+        command.append(f"--first {arguments.first}")
     summary = {
-        "command": " ".join(
-            [
-                "python -m benchmarks.sprites_seeds",
-                *([f"--first {arguments.first}"] if arguments.first else []),
-                *options,
-            ]
-        ),
+        "command": " ".join([*command, *options]),
         "machine": {
             "processor": platform.machine(),
             "cores": os.cpu_count(),

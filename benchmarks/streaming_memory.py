@@ -1,9 +1,11 @@
 """Peak memory of reading many images from disk: single files, tar shards, or a parquet file.
 
-    python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2] [--skip-bad] [--format tar]
+    python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2]
+                                          [--skip-bad] [--format tar]
 
-Writes the images into a temporary folder, reads them once over in a process of its own, and prints the peak of its resident
-memory and that of its largest worker, beside what torch alone takes and what the decoded images would.
+Writes the images into a temporary folder, reads them once in another process, and prints the peak
+memory of that process and of its largest worker, the memory of torch alone, and the size of the
+decoded images.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import numpy as np
 
 
 def pictures(count: int, side: int) -> Iterator[bytes]:
-    """Noise in coarse blocks, as PNG: as large as photographs of that size, and quick to write."""
+    """PNG files of noise in coarse blocks: as large as photographs, and fast to write."""
     from PIL import Image
 
     random = np.random.default_rng(0)
@@ -34,7 +36,7 @@ def pictures(count: int, side: int) -> Iterator[bytes]:
 
 
 def write_images(folder: Path, count: int, side: int) -> None:
-    """Two classes of pictures, one a file."""
+    """Writes pictures of two classes, one per file."""
     for i, data in enumerate(pictures(count, side)):
         place = folder / "ab"[i % 2] / f"{i // 2 // 1000:03d}" / f"{i:06d}.png"
         if i % 2000 < 2:
@@ -43,15 +45,13 @@ def write_images(folder: Path, count: int, side: int) -> None:
 
 
 def write_shards(folder: Path, count: int, side: int, each: int = 1000) -> None:
-    """The same in tar files of a thousand."""
+    """Writes the same pictures in tar files of a thousand."""
     drawn = pictures(count, side)
     for first in range(0, count, each):
         with tarfile.open(folder / f"{first // each:06d}.tar", "w") as tar:
             for i in range(first, min(first + each, count)):
-                for name, data in (
-                    (f"{i:08d}.png", next(drawn)),
-                    (f"{i:08d}.cls", b"%d" % (i % 2)),
-                ):
+                contents = {f"{i:08d}.png": next(drawn), f"{i:08d}.cls": b"%d" % (i % 2)}
+                for name, data in contents.items():
                     member = tarfile.TarInfo(name)
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
@@ -76,7 +76,7 @@ WRITERS = {"files": write_images, "tar": write_shards, "parquet": write_parquet}
 
 
 def peak(who: int) -> float:
-    """Megabytes."""
+    """Peak memory in megabytes."""
     return resource.getrusage(who).ru_maxrss / 1024
 
 
@@ -93,19 +93,18 @@ def read(folder: str, workers: int, skip_bad: bool) -> None:
     found |= {"opened_mb": peak(resource.RUSAGE_SELF), "open_seconds": time.perf_counter() - began}
     began = time.perf_counter()
     images = 0
-    for part in (
-        TensorDataset(*part) if isinstance(part, tuple) else part
-        for part in (source.train, source.test)
-    ):
-        for x, _ in StreamLoader(part, batch_size=128, shuffle=True, num_workers=workers):
+    for part in (source.train, source.test):
+        dataset = TensorDataset(*part) if isinstance(part, tuple) else part
+        for x, _ in StreamLoader(dataset, batch_size=128, shuffle=True, num_workers=workers):
             images += len(x)
-    found |= {"peak_mb": peak(resource.RUSAGE_SELF), "worker_mb": peak(resource.RUSAGE_CHILDREN)}
-    print(
-        json.dumps(
-            found
-            | {"images": images, "pass_seconds": time.perf_counter() - began, "notes": source.notes}
-        )
-    )
+    found |= {
+        "peak_mb": peak(resource.RUSAGE_SELF),
+        "worker_mb": peak(resource.RUSAGE_CHILDREN),
+        "images": images,
+        "pass_seconds": time.perf_counter() - began,
+        "notes": source.notes,
+    }
+    print(json.dumps(found))
 
 
 def main() -> None:
@@ -124,17 +123,12 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         WRITERS[arguments.format](Path(folder), arguments.images, arguments.side)
-        words = [
-            "--read",
-            folder,
-            "--workers",
-            str(arguments.workers),
-            *(["--skip-bad"] if arguments.skip_bad else []),
-        ]
-        command = [sys.executable, "-m", "benchmarks.streaming_memory", *words]
-        found = json.loads(
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        )
+        command = [sys.executable, "-m", "benchmarks.streaming_memory"]
+        command += ["--read", folder, "--workers", str(arguments.workers)]
+        if arguments.skip_bad:
+            command.append("--skip-bad")
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        found = json.loads(done.stdout)
     decoded = arguments.images * 3 * arguments.side**2 / 2**20
     print(
         f"{found['images']} images of {arguments.side}×{arguments.side}: {decoded:.0f} MB decoded"
@@ -142,7 +136,8 @@ def main() -> None:
     print(f"imported   {found['imported_mb']:5.0f} MB")
     print(f"opened     {found['opened_mb']:5.0f} MB   {found['open_seconds']:.0f} s")
     print(
-        f"read once  {found['peak_mb']:5.0f} MB   {found['pass_seconds']:.0f} s   largest worker {found['worker_mb']:.0f} MB"
+        f"read once  {found['peak_mb']:5.0f} MB   {found['pass_seconds']:.0f} s   "
+        f"largest worker {found['worker_mb']:.0f} MB"
     )
     print("\n".join(found["notes"]))
 

@@ -1,4 +1,4 @@
-"""The public checks catch what breaks their laws."""
+"""The public checks detect violated laws."""
 
 import pytest
 import torch
@@ -66,13 +66,13 @@ class JumpingAndLeaking(Leaking):
     smooth = False
 
 
-def test_only_finite_differences_are_spared_a_transform_that_is_not_smooth():
+def test_a_transform_that_is_not_smooth_skips_only_the_finite_differences():
     testing.check_transform(Jumping(), X)
     with pytest.raises(AssertionError, match="alone and in a batch"):
         testing.check_transform(JumpingAndLeaking(), X)
 
 
-def test_what_holds_a_transform_that_is_not_smooth_is_not_either():
+def test_wrappers_of_a_transform_that_is_not_smooth_are_not_smooth():
     assert ag.On("x", Good()).smooth and not ag.On("x", Jumping()).smooth
     assert not Compose([ag.Flip(), Jumping()]).smooth
 
@@ -94,7 +94,7 @@ def test_a_good_transform_passes():
         (NoLimit, "a limit that is not above 0"),
     ],
 )
-def test_a_broken_transform_is_caught(kind, message):
+def test_a_broken_transform_is_detected(kind, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_transform(kind(), X)
 
@@ -127,7 +127,7 @@ class WrongEntropy(ag.Uniform):
         (WrongEntropy, "entropy"),
     ],
 )
-def test_a_broken_distribution_is_caught(kind, message):
+def test_a_broken_distribution_is_detected(kind, message):
     testing.check_distribution(ag.Uniform([0.3, 0.5]))
     with pytest.raises(AssertionError, match=message):
         testing.check_distribution(kind([0.3, 0.5]))
@@ -149,11 +149,11 @@ class ReadOnly(ag.Uniform):
     ("kind", "message"),
     [
         (NoGradient, "sends no gradient"),
-        (TooWide, "wider than what it draws"),
+        (TooWide, "wider than the samples"),
         (ReadOnly, "extent needs a setter"),
     ],
 )
-def test_other_broken_distributions_are_caught(kind, message):
+def test_other_broken_distributions_are_detected(kind, message):
     with pytest.raises(AssertionError, match=message):
         testing.check_distribution(kind([0.3]))
 
@@ -163,17 +163,17 @@ class FirstItem(Good):
         return super().forward(x, t) + t[:, :, None, None].to(x) * x[:1].mean()
 
 
-def test_a_transform_that_looks_at_other_items_is_caught():
+def test_a_transform_that_depends_on_other_inputs_is_detected():
     with pytest.raises(AssertionError, match="alone and in a batch"):
         testing.check_transform(FirstItem(), X, inverse_tolerance=None)
 
 
-def test_nothing_in_view_is_no_proof():
-    far, x = torch.full((3, 1), 2.5), torch.rand(3, 1, 8, 8)
+def test_nothing_in_view_is_an_error():
+    far = torch.full((3, 1), 2.5)
+    x = torch.rand(3, 1, 8, 8)
+    net = nn.Conv2d(1, 1, 5, padding=2)
     with pytest.raises(ag.InputError, match="Nothing stays in view"):
-        testing.assert_equivariant(
-            nn.Conv2d(1, 1, 5, padding=2), x, ag.Affine2d("translate_x"), far
-        )
+        testing.assert_equivariant(net, x, ag.Affine2d("translate_x"), far)
     with pytest.raises(AssertionError, match="nothing in view"):
         testing.check_transform(ag.Affine2d("translate_x"), x, t=far)
 
@@ -184,7 +184,8 @@ class Mean(nn.Module):
 
 
 def test_invariance_is_measured():
-    flip, t = ag.Flip("horizontal"), torch.ones(3, 1)
+    flip = ag.Flip("horizontal")
+    t = torch.ones(3, 1)
     testing.assert_invariant(Mean(), X, flip, t)
     bent = nn.Sequential(nn.Flatten(), nn.Linear(36, 2))
     with pytest.raises(AssertionError, match="not invariant to Flip: error"):
@@ -192,7 +193,8 @@ def test_invariance_is_measured():
 
 
 def test_equivariance_is_measured():
-    flip, t = ag.Flip("horizontal"), torch.ones(3, 1)
+    flip = ag.Flip("horizontal")
+    t = torch.ones(3, 1)
     testing.assert_equivariant(nn.ReLU(), X, flip, t)
     shift = nn.Conv2d(1, 1, 3, padding=1)
     with pytest.raises(AssertionError, match="not equivariant to Flip: error"):

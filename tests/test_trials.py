@@ -17,7 +17,7 @@ from augerino.runtime.trials import load_trials, pending
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "results"
-WITHOUT_TRIALS = {"recovery", "recovery-told"}  # their trials were never committed
+WITHOUT_TRIALS = {"recovery", "recovery-informed"}  # their trials were never committed
 TRIALS = [
     {"row": "Augerino, λ = 0.1", "seed": 1, "seconds": 1.5, "bounds": {"rotate": 0.1 + 0.2}},
     {"row": "θ from −45°", "seed": 0, "seconds": 2, "curves": [1e-300], "note": "a\nb\u2028c"},

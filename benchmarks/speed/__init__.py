@@ -1,1 +1,1 @@
-"""How fast it is, against peers and against doing nothing: `python -m benchmarks.speed`."""
+"""Speed compared with other libraries and with no augmentation: `python -m benchmarks.speed`."""

@@ -1,10 +1,12 @@
-"""How fast it is: ratios in interleaved rounds, medians and quartiles, with the machine they were taken on.
+"""Ratios of times from interleaved rounds: medians and quartiles, with the machine.
 
-    python -m benchmarks.speed [layer] [step] [precision] [data] [growth] [--out DIR] [--seconds S] [--threads 1 2] [--again]
+    python -m benchmarks.speed [layer] [step] [precision] [data] [growth] [--out DIR]
+                               [--seconds S] [--threads 1 2] [--again]
 
-Every part is written to DIR (docs/results/speed) as it ends, as JSON; a part that is there already is left as it is, unless
---again is given, so an interrupted run goes on. Then come speed.md with all tables, and figures. Peers are timed where they
-are installed: pip install "augerino[benchmark]". All parts together take about a quarter of an hour on two quiet cores.
+Writes each part to DIR (docs/results/speed) as JSON when it ends, then speed.md with all tables,
+and figures. Existing parts are kept unless --again is given, so an interrupted run can be
+continued. Other libraries are timed if they are installed: pip install "augerino[benchmark]". All
+parts take about a quarter of an hour on two idle cores.
 """
 
 import argparse
@@ -19,7 +21,7 @@ FOLDER = Path(__file__).resolve().parent.parent.parent / "docs" / "results" / "s
 
 
 def parts(seconds: float, threads: tuple[int, ...], out: Path) -> dict[str, Callable[[], object]]:
-    """What measures each part; seconds are those of one table row's rounds."""
+    """The functions that measure each part; `seconds` is the time for one row of a table."""
     from benchmarks.speed import data, growth, layer, precision, step
 
     return {
@@ -46,9 +48,7 @@ def main() -> None:
         "--seconds", type=float, default=8.0, help="for the rounds of one row of the first table"
     )
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument(
-        "--again", action="store_true", help="measure parts again that are there already"
-    )
+    parser.add_argument("--again", action="store_true", help="measure existing parts again")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     known = parts(arguments.seconds, tuple(arguments.threads), arguments.out)
@@ -58,7 +58,7 @@ def main() -> None:
     for name in arguments.parts or known:
         file = arguments.out / f"{name}.json"
         if file.exists() and not arguments.again:
-            print(f"{name}: is there already")
+            print(f"{name}: exists already")
             continue
         print(f"{name}:", flush=True)
         began = machine()

@@ -1,4 +1,4 @@
-"""Images a second of the default network, from memory and from a folder of PNG files."""
+"""Images per second of the default network, from memory and from a folder of PNG files."""
 
 import tempfile
 import time
@@ -20,7 +20,7 @@ ROUNDS = 5
 
 
 def epoch(loader: object, classes: int) -> float:
-    """Images a second of one pass with gradients of theta."""
+    """Images per second of one epoch, with gradients of theta."""
     torch.manual_seed(0)
     augmentation = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6))
     model = ag.InvariantModel(SmallCNN(3, classes, 8), augmentation, average=ag.mean_log_prob)
@@ -33,14 +33,14 @@ def epoch(loader: object, classes: int) -> float:
 
 
 def reading(loader: object) -> float:
-    """Images a second that are only read."""
+    """Images per second of reading alone."""
     began = time.perf_counter()
     images = sum(len(y) for _, y in loader)
     return images / (time.perf_counter() - began)
 
 
 def measure(images: int = 4000, side: int = 32) -> dict:
-    """Training from memory, from a folder in this process, and with worker processes; and what reading alone manages."""
+    """Training and reading from memory, from a folder, and from a folder with two workers."""
     torch.set_num_threads(1)
     kept = streams.MEMORY
     with tempfile.TemporaryDirectory() as folder:
@@ -50,10 +50,9 @@ def measure(images: int = 4000, side: int = 32) -> dict:
             source = open_dataset(folder)
         finally:
             streams.MEMORY = kept
-        x, y = (
-            torch.stack(part)
-            for part in zip(*(source.train[i] for i in range(len(source.train))), strict=True)
-        )
+        pairs = [source.train[i] for i in range(len(source.train))]
+        x = torch.stack([image for image, _ in pairs])
+        y = torch.stack([label for _, label in pairs])
         loaders = {
             "memory": CheckedBatches(Batches(x, y, 128, shuffle=True), labels=y),
             "PNG folder": CheckedBatches(StreamLoader(source.train, 128, shuffle=True)),
@@ -70,5 +69,5 @@ def measure(images: int = 4000, side: int = 32) -> dict:
                 found[f"reading, {name}"].append(reading(loader))
     result = {name: vars(spread(values)) for name, values in found.items()}
     for name, value in result.items():
-        print(f"  {name}: {value['median']:,.0f} images a second", flush=True)
+        print(f"  {name}: {value['median']:,.0f} images per second", flush=True)
     return {"images": len(y), "side": side, "images a second": result}

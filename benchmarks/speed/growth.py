@@ -1,4 +1,7 @@
-"""How time and peak memory of the layer grow with batch, side, copies and coordinates, each point in a process of its own."""
+"""Time and peak memory of the layer by batch, side, copies and coordinates.
+
+Each point is measured in its own process.
+"""
 
 import math
 import statistics
@@ -13,7 +16,7 @@ from benchmarks import memory
 
 @dataclass(frozen=True)
 class Point:
-    """One setting, and what a forward and backward pass of the layer and a small network costs there."""
+    """One setting, and the cost of a forward and backward pass of layer and a small network."""
 
     batch: int = 64
     side: int = 64
@@ -32,7 +35,7 @@ SERIES = {
 
 
 def measure_point(point: Point, steps: int) -> Point:
-    """Runs the layer and its gradient, and takes the median time and the peak above what was there before."""
+    """Measures the median time of a pass, and its peak memory above the memory before."""
     import torch
 
     import augerino as ag
@@ -44,9 +47,10 @@ def measure_point(point: Point, steps: int) -> Point:
     net = torch.nn.Conv2d(3, 4, 3, stride=4)
     model = ag.InvariantModel(net, augmentation, train_copies=point.copies)
     small = torch.rand(2, 3, point.side, point.side)
-    model(small).sum().backward()  # whatever is loaded once is loaded now
+    model(small).sum().backward()  # loads what is loaded on first use
     x = torch.rand(point.batch, 3, point.side, point.side)
-    before, taken = memory.begin(), []
+    before = memory.begin()
+    taken = []
     for _ in range(steps):
         began = time.process_time()
         model(x).square().sum().backward()
@@ -59,11 +63,11 @@ def measure_point(point: Point, steps: int) -> Point:
 
 
 def power(points: list[Point], by: str, of: str) -> float:
-    """The power with which a cost grows between the two largest settings: 1 is linear, 0 is none."""
+    """The exponent p of cost ~ setting^p between the two largest settings: 1 is linear."""
     a, b = points[-2:]
-    return math.log(max(getattr(b, of), 1e-9) / max(getattr(a, of), 1e-9)) / math.log(
-        getattr(b, by) / getattr(a, by)
-    )
+    cost = max(getattr(b, of), 1e-9) / max(getattr(a, of), 1e-9)
+    size = getattr(b, by) / getattr(a, by)
+    return math.log(cost) / math.log(size)
 
 
 def draw(path: Path, series: dict[str, list[Point]]) -> None:
@@ -97,7 +101,7 @@ def draw(path: Path, series: dict[str, list[Point]]) -> None:
 
 
 def measure(out: Path, steps: int = 7) -> dict:
-    """All points, the powers they grow with, and the picture."""
+    """Measures all points, computes their exponents, and draws them."""
     found: dict[str, list[Point]] = {}
     with ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
         for by, values in SERIES.items():

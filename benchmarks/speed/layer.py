@@ -1,4 +1,4 @@
-"""The augmentation layer alone: ours, the obvious one, and those of other libraries where they are installed."""
+"""The augmentation layer alone: ours, the obvious one, and those of installed libraries."""
 
 import sys
 import types
@@ -17,9 +17,8 @@ GENERATORS = torch.tensor(list(lie.AFFINE2D.values()), dtype=torch.float32)
 BOUND = 0.3
 REFERENCE = "matrix_exp + affine_grid + grid_sample"
 
-Layer = Callable[
-    [Tensor, Tensor, Tensor], Tensor
-]  # images, noise in -1..1, bound (6): moved images
+# Maps images (B, C, H, W), noise in [-1, 1] (B, 6) and a bound (6,) to moved images.
+Layer = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def ours(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
@@ -34,22 +33,23 @@ def obvious(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
 
 
 def _sample(x: Tensor, matrix: Tensor) -> Tensor:
-    return F.grid_sample(
-        x, F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False), align_corners=False
-    )
+    grid = F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False)
+    return F.grid_sample(x, grid, align_corners=False)
 
 
 def with_ode() -> Layer:
-    """The exponential by an adaptive solver, as in the released code: dX/ds = A X, from the unit matrix, tolerance 1e-4."""
+    """The exponential by an adaptive ODE solver, as in the released code.
+
+    Solves dX/ds = A X from the identity, with tolerance 1e-4.
+    """
     from torchdiffeq import odeint
 
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
         algebra = lie.combine(-noise * bound, GENERATORS)
         start = torch.eye(3).expand_as(algebra)
-        return _sample(
-            x,
-            odeint(lambda _, state: algebra @ state, start, torch.tensor([0.0, 1.0]), rtol=1e-4)[1],
-        )
+        times = torch.tensor([0.0, 1.0])
+        solution = odeint(lambda _, state: algebra @ state, start, times, rtol=1e-4)
+        return _sample(x, solution[1])
 
     return layer
 
@@ -61,17 +61,16 @@ def with_kornia_warp() -> Layer:
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
         matrix = torch.linalg.matrix_exp(lie.combine(noise * bound, GENERATORS))[:, :2]
         height, width = x.shape[-2:]
-        middle = x.new_tensor([(width - 1) / 2, (height - 1) / 2])
-        shift = matrix[:, :, 2] * (width / 2) + middle - matrix[:, :, :2] @ middle
-        return warp_affine(
-            x, torch.cat([matrix[:, :, :2], shift[:, :, None]], dim=2), (height, width)
-        )
+        centre = x.new_tensor([(width - 1) / 2, (height - 1) / 2])
+        shift = matrix[:, :, 2] * (width / 2) + centre - matrix[:, :, :2] @ centre
+        in_pixels = torch.cat([matrix[:, :, :2], shift[:, :, None]], dim=2)
+        return warp_affine(x, in_pixels, (height, width))
 
     return layer
 
 
 def with_kornia_random() -> Layer:
-    """kornia's own random affine maps: it draws itself, and the gradient goes to the bound of its rotations."""
+    """kornia's own random affine maps, with the gradient of the bound of its rotations."""
     from kornia.augmentation import RandomAffine
 
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
@@ -83,7 +82,10 @@ def with_kornia_random() -> Layer:
 
 
 def with_torchvision() -> Layer:
-    """torchvision's random affine maps, which move a whole batch alike: called once an image, without a gradient."""
+    """torchvision's random affine maps, without a gradient.
+
+    They apply the same map to a whole batch, so they are called once per image.
+    """
     from torchvision.transforms import v2
 
     move = v2.RandomAffine(
@@ -97,7 +99,7 @@ def with_torchvision() -> Layer:
 
 
 def sampler_alone() -> Layer:
-    """torch's sampler at points that are given, with their gradient: what every way here pays, and none can do without."""
+    """torch's sampler at given points, with their gradient: a lower bound for all layers here."""
     points: list[Tensor] = []
 
     def layer(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
@@ -124,7 +126,7 @@ PEERS = {
 
 def layers() -> dict[str, Layer]:
     """Ours, the obvious one, and every peer that can be imported."""
-    # The compiled part of torchvision's wheel may not fit a CPU build of torch; transforms do not need it.
+    # The compiled part of torchvision may not fit a CPU build of torch; transforms do not need it.
     sys.modules.setdefault(
         "torchvision._meta_registrations", types.ModuleType("torchvision._meta_registrations")
     )
@@ -138,8 +140,12 @@ def layers() -> dict[str, Layer]:
 
 
 def errors(x: Tensor) -> dict[str, float]:
-    """How far ours and the obvious layer are from the obvious one in float64: outputs, and theta's gradient over its size."""
-    noise, found = torch.rand(len(x), 6) * 2 - 1, []
+    """Errors of ours and of the obvious layer against the obvious one in float64.
+
+    Absolute errors of the output, relative errors of the gradient of theta.
+    """
+    noise = torch.rand(len(x), 6) * 2 - 1
+    found = []
     for layer, dtype in ((ours, torch.float32), (obvious, torch.float32), (obvious, torch.float64)):
         bound = torch.full((6,), BOUND, dtype=dtype, requires_grad=True)
         y = layer(x.to(dtype), noise.to(dtype), bound)
@@ -161,8 +167,10 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
     for count in threads:
         torch.set_num_threads(count)
         for size in SIZES:
-            x, noise = torch.rand(size), torch.rand(size[0], 6) * 2 - 1
-            bound, along = torch.full((6,), BOUND, requires_grad=True), torch.rand(size)
+            x = torch.rand(size)
+            noise = torch.rand(size[0], 6) * 2 - 1
+            bound = torch.full((6,), BOUND, requires_grad=True)
+            along = torch.rand(size)
             ready = layers()
 
             def forward(layer: Layer, x=x, noise=noise, bound=bound) -> None:

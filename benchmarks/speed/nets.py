@@ -7,7 +7,7 @@ from augerino.nets.small import SmallCNN
 
 
 class Block(nn.Module):
-    """Two 3×3 convolutions and a way around them."""
+    """A residual block of two 3×3 convolutions."""
 
     def __init__(self, before: int, after: int, stride: int) -> None:
         super().__init__()
@@ -18,21 +18,18 @@ class Block(nn.Module):
             nn.Conv2d(after, after, 3, 1, 1, bias=False),
             nn.BatchNorm2d(after),
         )
-        same = before == after and stride == 1
-        self.around = (
-            nn.Identity()
-            if same
-            else nn.Sequential(
+        self.shortcut: nn.Module = nn.Identity()
+        if before != after or stride != 1:
+            self.shortcut = nn.Sequential(
                 nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
             )
-        )
 
     def forward(self, x: Tensor) -> Tensor:
-        return (self.body(x) + self.around(x)).relu()
+        return (self.body(x) + self.shortcut(x)).relu()
 
 
-def resnet18(outputs: int) -> nn.Module:
-    """The network of He et al. (2016), 11 million weights."""
+def resnet18(n_outputs: int) -> nn.Module:
+    """ResNet-18 (He et al. 2016), 11 million weights."""
     stem = [
         nn.Conv2d(3, 64, 7, 2, 3, bias=False),
         nn.BatchNorm2d(64),
@@ -51,7 +48,7 @@ def resnet18(outputs: int) -> nn.Module:
     ]
     blocks = [Block(*width) for width in widths]
     return nn.Sequential(
-        *stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, outputs)
+        *stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, n_outputs)
     )
 
 

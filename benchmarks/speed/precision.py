@@ -1,4 +1,4 @@
-"""What bf16, channels_last and torch.compile bring to a training step here, and what bf16 does to the gradient of theta."""
+"""Training steps with bf16, channels_last and torch.compile, and the gradient of theta in bf16."""
 
 import sys
 import time
@@ -22,19 +22,20 @@ NAMES = ("13 layers, width 32", "4 convolutions, width 32")
 def step(
     name: str, *, half: bool = False, channels_last: bool = False, compiled: bool = False
 ) -> Callable[[], None]:
-    """A training step with Augerino, in one way of computing it."""
+    """A training step with Augerino, with the given options."""
     build, shape = NETS[name]
     torch.manual_seed(0)
     net: nn.Module = build()
     if channels_last:
         net = net.to(memory_format=torch.channels_last)
     if compiled:
-        net = torch.compile(net, fullgraph=True)  # the warp itself is faster as it is
+        net = torch.compile(net, fullgraph=True)  # the warp is faster without
     augmentation = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.3] * 6))
     model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
     objective = ag.Objective(F.nll_loss, augmentation)
     optimizer = torch.optim.Adam(ag.param_groups(model), lr=1e-4)
-    x, y = torch.rand(shape), torch.randint(10, shape[:1])
+    x = torch.rand(shape)
+    y = torch.randint(10, shape[:1])
 
     def run() -> None:
         optimizer.zero_grad()
@@ -47,7 +48,10 @@ def step(
 
 
 def gradient_errors(batches: int = 60) -> dict[str, float]:
-    """How far the gradient of theta in bf16 is from float32's, in a batch (median) and in the mean, where bounds are too wide."""
+    """Relative errors of the gradient of theta in bf16, where the bounds are too wide.
+
+    In a single batch (median), and in the mean over batches.
+    """
     torch.manual_seed(0)
     data = sprites(512)
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
@@ -57,7 +61,8 @@ def gradient_errors(batches: int = 60) -> dict[str, float]:
     optimizer = torch.optim.Adam(model.net.parameters(), lr=0.01)
     rows = []
     for i in range(40 + batches):
-        chosen, found = torch.randint(len(data.y), (64,)), []
+        chosen = torch.randint(len(data.y), (64,))
+        found = []
         for half in (False, True):
             torch.manual_seed(i)
             with torch.autocast("cpu", torch.bfloat16, enabled=half):
@@ -84,7 +89,8 @@ def measure(seconds: float) -> dict:
     torch.set_num_threads(1)
     if not bf16.works():
         sys.exit(
-            f"bf16 ends the process on this machine: set {bf16.ISA_VARIABLE}={bf16.ISA_WITHOUT_AMX} in the environment and measure again."
+            "bf16 ends the process on this machine: set "
+            f"{bf16.ISA_VARIABLE}={bf16.ISA_WITHOUT_AMX} in the environment and measure again."
         )
     rows = []
     for name in NAMES:
@@ -98,19 +104,17 @@ def measure(seconds: float) -> dict:
             compiled = step(name, compiled=True)
             compiled()
             ways["float32, compiled"] = compiled
-        except Exception as error:  # whatever a compiler may lack
+        except Exception as error:  # a missing compiler raises any error
             print(f"  without torch.compile: {str(error).splitlines()[0]}")
         compiling = round(time.perf_counter() - began, 1)
         found = compare(interleave(ways, seconds), to="float32")
         rows.append({"net": name, "ways": found, "compiling_seconds": compiling})
-        print(
-            f"  {name}: "
-            + ", ".join(f"{way} {value['ratio']['median']:.2f}×" for way, value in found.items()),
-            flush=True,
-        )
+        ratios = [f"{way} {value['ratio']['median']:.2f}×" for way, value in found.items()]
+        print(f"  {name}: {', '.join(ratios)}", flush=True)
     errors = gradient_errors()
     print(
-        f"  theta's gradient in bf16: {errors['in the mean']:.2%} off in the mean, {errors['in a batch']:.2%} in a batch"
+        f"  gradient of theta in bf16: {errors['in the mean']:.2%} off in the mean, "
+        f"{errors['in a batch']:.2%} in a batch"
     )
     return {
         "rows": rows,

@@ -1,4 +1,4 @@
-"""The whole training step with Augerino over the same step without it, and evaluation over n copies."""
+"""Training steps with and without Augerino, and evaluation over n copies."""
 
 from collections.abc import Callable
 
@@ -10,12 +10,10 @@ from augerino.training.loop import _without_gradient
 from benchmarks.speed.nets import NETS
 from benchmarks.speed.timing import compare, interleave, spread
 
-PLAIN, LEARNED, RESTING, COPIES = (
-    "without",
-    "with Augerino",
-    "with Augerino, theta resting",
-    "with Augerino, train_copies=4",
-)
+PLAIN = "without"
+LEARNED = "with Augerino"
+RESTING = "with Augerino, theta resting"
+COPIES = "with Augerino, train_copies=4"
 EVALUATION = {
     1: "plain evaluation",
     4: "evaluation, 4 copies",
@@ -32,7 +30,8 @@ def steps(name: str) -> dict[str, Callable[[], None]]:
     model = ag.InvariantModel(net, augmentation, average=ag.mean_log_prob)
     objective = ag.Objective(F.nll_loss, augmentation)
     optimizer = torch.optim.Adam(ag.param_groups(model), lr=1e-4)
-    x, y = torch.rand(shape), torch.randint(10, shape[:1])
+    x = torch.rand(shape)
+    y = torch.randint(10, shape[:1])
 
     def plain() -> None:
         model.train()
@@ -54,7 +53,8 @@ def steps(name: str) -> dict[str, Callable[[], None]]:
             if copies == 1:
                 net(x).log_softmax(1)
                 return
-            model.test_copies, model.chunk = copies, len(x) if copies > 4 else None
+            model.test_copies = copies
+            model.chunk = len(x) if copies > 4 else None
             model(x)
 
     training = {
@@ -72,7 +72,7 @@ def steps(name: str) -> dict[str, Callable[[], None]]:
 def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
     """One row for each network and number of threads.
 
-    What is compared is timed together and apart from the rest, so that a quick step gets as many rounds as it needs.
+    Each group of compared steps is timed separately, so that fast steps get enough rounds.
     """
     rows = []
     for count in threads:
@@ -81,18 +81,12 @@ def measure(seconds: float, threads: tuple[int, ...] = (1, 2)) -> list[dict]:
             ways = steps(name)
             taken = _timed(ways, (PLAIN, LEARNED, RESTING), seconds)
             found = compare(taken, to=PLAIN)
-            found["with Augerino, theta_every=4"] = {
-                "ratio": vars(
-                    spread(
-                        [
-                            (a + 3 * b) / 4 / c
-                            for a, b, c in zip(
-                                taken[LEARNED], taken[RESTING], taken[PLAIN], strict=True
-                            )
-                        ]
-                    )
-                )
-            }
+            mixed = [
+                (learned + 3 * resting) / 4
+                for learned, resting in zip(taken[LEARNED], taken[RESTING], strict=True)
+            ]
+            ratios = _over(mixed, taken[PLAIN])
+            found["with Augerino, theta_every=4"] = {"ratio": vars(spread(ratios))}
             taken = _timed(ways, (LEARNED, COPIES), seconds / 2)
             found[COPIES] = {"over one copy": vars(spread(_over(taken[COPIES], taken[LEARNED])))}
             taken = _timed(ways, tuple(EVALUATION.values()), seconds / 2)

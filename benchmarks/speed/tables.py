@@ -1,4 +1,4 @@
-"""The saved measurements as Markdown tables and as a picture."""
+"""The saved measurements as Markdown tables and as a figure."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def shown(spread: dict[str, float], digits: int = 2) -> str:
 
 
 def tables(folder: Path, pictures: str = "") -> str:
-    """All tables whose measurements are in the folder; pictures are looked for under a prefix."""
+    """All tables whose measurements are in the folder; `pictures` is a prefix for image links."""
     makers = {
         "layer": _layer,
         "step": _step,
@@ -40,8 +40,8 @@ def _machine(machine: dict) -> str:
     bf16 = "with" if machine["bf16"] else "without"
     told = "".join(f", {name}={value}" for name, value in machine.get("environment", {}).items())
     return (
-        f"{machine['processor']}, {machine['cores']} cores, {machine['vector instructions']}, {bf16} bf16{told}; {versions}. "
-        f"Load when it began: {machine['load before']}."
+        f"{machine['processor']}, {machine['cores']} cores, {machine['vector instructions']}, "
+        f"{bf16} bf16{told}; {versions}. Load when it began: {machine['load before']}."
     )
 
 
@@ -65,7 +65,8 @@ def _layer(rows: list[dict]) -> list[str]:
     ]
     worst = {name: f"{max(row['errors'][name] for row in rows):.1g}" for name in rows[0]["errors"]}
     error = " and ".join(
-        f"{worst[f'output of {name}']} ({worst[f'gradient of {name}']} of its size in theta's gradient) for {name}"
+        f"{worst[f'output of {name}']} "
+        f"({worst[f'gradient of {name}']} of its size in theta's gradient) for {name}"
         for name in ("ours", "the obvious one")
     )
     return [
@@ -79,11 +80,10 @@ def _layer(rows: list[dict]) -> list[str]:
 
 
 def _step(rows: list[dict]) -> list[str]:
-    learned, every = "with Augerino", "with Augerino, theta_every=4"
-    copies, evaluation = (
-        "with Augerino, train_copies=4",
-        ("evaluation, 4 copies", "evaluation, 16 copies in chunks"),
-    )
+    learned = "with Augerino"
+    every = "with Augerino, theta_every=4"
+    copies = "with Augerino, train_copies=4"
+    evaluation = ("evaluation, 4 copies", "evaluation, 16 copies in chunks")
     body = [
         [
             row["net"],
@@ -108,7 +108,8 @@ def _step(rows: list[dict]) -> list[str]:
     return [
         "### The whole training step",
         "",
-        "The step with Augerino over the same step without it; evaluation over a plain one, per copy.",
+        "The step with Augerino over the same step without it; "
+        "evaluation over a plain one, per copy.",
         "",
         *table([*head, "4 copies, per copy", "16 copies, per copy"], body),
     ]
@@ -126,18 +127,23 @@ def _precision(found: dict) -> list[str]:
     return [
         "### Precision and compilation",
         "",
-        f"A training step over the same in float32: below 1 is faster. `--precision auto` chooses {found['auto']} here.",
+        "A training step over the same in float32: below 1 is faster. "
+        f"`--precision auto` chooses {found['auto']} here.",
         "",
         *table(["network", *ways, "seconds to compile"], body),
         "",
-        f"The gradient of theta in bf16 is {errors['in the mean']:.2%} off in the mean over batches, {errors['in a batch']:.1%} "
-        f"in a batch, against {errors['noise of a batch']:.0%} from batch to batch.",
+        f"The gradient of theta in bf16 is {errors['in the mean']:.2%} off in the mean over "
+        f"batches, {errors['in a batch']:.1%} in a batch, against "
+        f"{errors['noise of a batch']:.0%} from batch to batch.",
     ]
 
 
 def _data(found: dict) -> list[str]:
     body = [[name, shown(value, 0)] for name, value in found["images a second"].items()]
-    title = f"{found['images']} images of {found['side']}×{found['side']}, the default network of width 8, one thread."
+    title = (
+        f"{found['images']} images of {found['side']}×{found['side']}, "
+        "the default network of width 8, one thread."
+    )
     return ["### Data", "", title, "", *table(["", "images a second"], body)]
 
 
@@ -149,7 +155,8 @@ def _growth(found: dict) -> list[str]:
     return [
         "### Growth",
         "",
-        "The power with which time and peak memory of the layer, forward and backward, grow: 1 is linear.",
+        "The power with which time and peak memory of the layer, forward and backward, grow: "
+        "1 is linear.",
         "",
         *table(["with", "time", "memory"], body),
         "",
@@ -158,7 +165,7 @@ def _growth(found: dict) -> list[str]:
 
 
 def draw_layer(path: Path, rows: list[dict]) -> None:
-    """How many times slower the others are, forward and backward, by size."""
+    """Draws the times of the other layers over ours, forward and backward, by size."""
     from augerino import plots
 
     threads = sorted({row["threads"] for row in rows})

@@ -1,4 +1,4 @@
-"""Times of several ways of doing one thing, taken in turns, so that whatever else the machine does happens to all of them."""
+"""Interleaved timing of alternatives, so that other load on the machine affects all of them."""
 
 import os
 import platform
@@ -33,20 +33,25 @@ def spread(values: list[float]) -> Spread:
 def interleave(
     ways: dict[str, Callable[[], object]], seconds: float, fewest: int = 5, most: int = 60
 ) -> dict[str, list[float]]:
-    """Seconds of each way, round after round: all ways once in every round, each round beginning with another one.
+    """Times each function once per round, every round in a rotated order.
 
-    On one thread the time is that of the processor, which a busy machine disturbs less; on several it is that of the clock.
+    Uses CPU time on one thread, which other load disturbs less, and wall time on several.
 
     Args:
-        ways: what to time, by name; each is run once before.
-        seconds: how long to go on.
-        fewest, most: rounds.
+        ways: the functions by name; each is called once before.
+        seconds: total time.
+        fewest: minimum number of rounds.
+        most: maximum number of rounds.
+
+    Returns:
+        The seconds of each round by name.
     """
     clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
     for way in ways.values():
         way()
     taken: dict[str, list[float]] = {name: [] for name in ways}
-    names, began = list(ways), time.perf_counter()
+    names = list(ways)
+    began = time.perf_counter()
     for turn in range(most):
         if turn >= fewest and time.perf_counter() - began > seconds:
             break
@@ -58,21 +63,20 @@ def interleave(
 
 
 def compare(taken: dict[str, list[float]], to: str) -> dict[str, dict]:
-    """Milliseconds of each way, and how many times those of `to` they are, round by round."""
-    return {
-        name: {
+    """Milliseconds of each function, and their ratio to those of `to`, round by round."""
+    found = {}
+    for name, values in taken.items():
+        ratios = [value / other for value, other in zip(values, taken[to], strict=True)]
+        found[name] = {
             "ms": vars(spread([1e3 * value for value in values])),
-            "ratio": vars(
-                spread([value / other for value, other in zip(values, taken[to], strict=True)])
-            ),
+            "ratio": vars(spread(ratios)),
             "rounds": len(values),
         }
-        for name, values in taken.items()
-    }
+    return found
 
 
 def machine() -> dict[str, object]:
-    """Where this was measured, without its name."""
+    """A description of this machine, without its name."""
     import importlib.metadata
 
     versions = {"python": platform.python_version(), "torch": torch.__version__}
@@ -81,12 +85,11 @@ def machine() -> dict[str, object]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
+    has_affinity = hasattr(os, "sched_getaffinity")
     told = {name: os.environ[name] for name in (bf16.ISA_VARIABLE,) if name in os.environ}
     return {
         "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
         "vector instructions": torch.backends.cpu.get_cpu_capability(),
         "bf16": bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()),
         **({"environment": told} if told else {}),

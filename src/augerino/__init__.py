@@ -1,7 +1,8 @@
 """augerino: learn the symmetries of your data.
 
-An implementation of Benton, Finzi, Izmailov and Wilson (2020), "Learning Invariances in Neural Networks".
-Names are loaded when first used, so that the command can print its help without importing torch.
+An implementation of Benton, Finzi, Izmailov and Wilson (2020), "Learning Invariances in Neural
+Networks". Names are imported on first use, so that the command line can print its help without
+importing torch.
 """
 
 from importlib import import_module

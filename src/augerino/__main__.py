@@ -1,4 +1,4 @@
-"""`python -m augerino`."""
+"""Runs the command line: `python -m augerino`."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""Where a transform and a distribution meet: `Augmentation` draws an `Element` g, which acts on data."""
+"""Augmentations: a transform with a distribution over its coordinates.
+
+`Augmentation.sample` draws an `Element` g, which acts on data.
+"""
 
 import copy
 import dataclasses
@@ -19,33 +22,45 @@ from augerino.transforms import Compose, Transform
 
 @dataclass(frozen=True)
 class Element:
-    """One drawn group element per item of a batch: `g(x)` acts, `g.inv(y)` undoes, `g.on(action)` acts elsewhere."""
+    r"""A batch of sampled group elements g, one per sample.
+
+    `g(x)` computes \(g x\), `g.inv(y)` computes \(g^{-1} y\), and `g.on(action)` is the same
+    element under another action.
+
+    Args:
+        transform: the action.
+        t: coordinates, (B, k).
+    """
 
     transform: Transform
     t: Tensor  # (B, k)
 
     def __call__(self, x: Any) -> Any:
+        """Computes g x.   x: (B, ...)"""
         return self.transform(x, self.t)
 
     def inv(self, y: Any) -> Any:
-        """g^-1 y."""
+        r"""Computes \(g^{-1} y\).   y: (B, ...)"""
         return self.transform.inverse(y, self.t)
 
     def coverage(self, y: Tensor) -> Tensor | None:
-        """How much of each place survives g and then g^-1, in 0..1; None means everything does."""
+        r"""Computes \(g^{-1} g 1\), the fraction of each place of y that survives, in [0, 1].
+
+        None if everything survives.
+        """
         return self.transform.coverage(y, self.t)
 
     def on(self, action: Transform) -> "Element":
-        """The same element acting in another way, for outputs that transform otherwise than inputs."""
+        """Returns the same element under another action, for outputs that transform differently."""
         return Element(action, self.t)
 
 
 class Augmentation(nn.Module):
-    """A transform whose coordinates are drawn from a learned distribution.
+    r"""A transform with a learned distribution over its coordinates, \(t \sim \mu_\theta\).
 
     Args:
-        transform: what can be done.
-        distribution: how far, how often; it must have as many coordinates as the transform.
+        transform: the family of transformations, with k coordinates.
+        distribution: the distribution \(\mu_\theta\) over the k coordinates.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -55,12 +70,12 @@ class Augmentation(nn.Module):
 
     def __init__(self, transform: Transform, distribution: LearnedDistribution) -> None:
         super().__init__()
-        if not isinstance(transform, Transform) or not isinstance(
-            distribution, LearnedDistribution
-        ):
+        valid = isinstance(transform, Transform) and isinstance(distribution, LearnedDistribution)
+        if not valid:
             got = f"{type(transform).__name__} and {type(distribution).__name__}"
             raise InputError(
-                f'An augmentation is a transform with a distribution, as in (Affine2d("rotate"), Uniform([0.3])), not {got}.'
+                "An augmentation is a transform with a distribution, "
+                f'as in (Affine2d("rotate"), Uniform([0.3])), not {got}.'
             )
         self.transform = transform
         self.distribution = distribution
@@ -76,17 +91,19 @@ class Augmentation(nn.Module):
         if not names:
             raise InputError(
                 f"{kind} has no coordinates, but the distribution has {size}: "
-                f'give it some, as in {kind}.coordinates = (Coordinate("gamma", limit=1.0),).'
+                f'set them, as in {kind}.coordinates = (Coordinate("gamma", limit=1.0),).'
             )
         listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
         raise InputError(
-            f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {size}. Choose "
-            f'coordinates by name, as in {kind}("{names[0]}"), or give the distribution {len(names)}.'
+            f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {size}. "
+            f'Choose coordinates by name, as in {kind}("{names[0]}"), '
+            f"or give the distribution {len(names)}."
         )
 
     def _check_discrete(self) -> None:
-        drawn = [part.discrete for part in parts_of(self.distribution) for _ in range(part.size)]
-        for coordinate, discrete in zip(self.transform.coordinates, drawn, strict=True):
+        parts = parts_of(self.distribution)
+        is_discrete = [part.discrete for part in parts for _ in range(part.size)]
+        for coordinate, discrete in zip(self.transform.coordinates, is_discrete, strict=True):
             if coordinate.discrete == discrete:
                 continue
             kind = type(self.transform).__name__
@@ -103,7 +120,7 @@ class Augmentation(nn.Module):
 
     @property
     def coordinates(self) -> tuple[LearnedCoordinate, ...]:
-        """Each coordinate with its range as it is now.
+        """The coordinates with their current ranges.
 
         Example:
             >>> from augerino import Affine2d, Uniform
@@ -136,7 +153,7 @@ class Augmentation(nn.Module):
 
     @property
     def limits(self) -> Tensor:
-        """The limit of each coordinate, (k,), infinite where there is none."""
+        """The limit of each coordinate, (k,); infinite if there is none."""
         like = self.distribution.extent
         return torch.tensor(
             [coordinate.limit for coordinate in self.transform.coordinates],
@@ -146,9 +163,9 @@ class Augmentation(nn.Module):
 
     @property
     def extent(self) -> dict[str, float]:
-        """The extent of each coordinate by name, in the coordinate's own unit.
+        """The extent of each coordinate by name, in raw units.
 
-        Settable by name; coordinates that are not named keep theirs.
+        Settable by name; coordinates that are not named are unchanged.
 
         Example:
             >>> from augerino import Affine2d, Uniform
@@ -169,46 +186,54 @@ class Augmentation(nn.Module):
         self.distribution.extent = list({**self.extent, **values}.values())
 
     def sample(self, n: int, generator: Generator | None = None) -> Element:
-        """Draws one element per item: t ~ mu_theta, (n, k)."""
+        r"""Draws n elements with coordinates \(t \sim \mu_\theta\), (n, k)."""
         with torch.autocast(self.distribution.extent.device.type, enabled=False):
             return Element(self.transform, self.distribution.rsample(n, generator))
 
     def enumerate_discrete(
         self, n: int, generator: Generator | None = None
     ) -> tuple[Element, Tensor | None]:
-        """Draws one element per item and branch, discrete outcomes counted out, and the probability of each branch.
+        """Draws n elements per outcome of the discrete coordinates.
 
-        The element moves (m n) items, branch after branch; see `LearnedDistribution.enumerate_discrete`.
+        Returns:
+            elements with coordinates (m n, k), grouped by outcome, and the probability of each of
+            the m outcomes, (m,); see `LearnedDistribution.enumerate_discrete`.
         """
         with torch.autocast(self.distribution.extent.device.type, enabled=False):
             t, weight = self.distribution.enumerate_discrete(n, generator)
         return Element(self.transform, t), weight
 
     def quadrature_element(self, n: int) -> Element:
-        """n elements that are always the same ones, spread evenly over the distribution as it is now."""
+        """Computes n deterministic elements, spread evenly over the current distribution.
+
+        Their coordinates are `LearnedDistribution.quadrature_points`, detached.
+        """
         return Element(self.transform, self.distribution.quadrature_points(n).detach())
 
     def forward(self, x: Any) -> Any:
-        """Moves every item of a batch by an element of its own."""
+        """Transforms each sample of a batch by an element of its own.   x: (B, ...)"""
         return self.sample(tree.batch_size(x))(x)
 
     def with_rates(self, fraction: float = 0.5) -> Self:
-        """A copy that moves each coordinate with a partial range in only some of the samples.
+        """Returns a copy that activates each partial range in only a fraction of the samples.
 
-        With m coordinates whose ranges end before their limits, each of them gets the rate fraction / m, rounded to a multiple of
-        1 / 256. Full ranges keep rate 1, and flips their probability. The copy is fixed: it requires no gradient.
+        Each of the m coordinates whose range ends before its limit gets the rate fraction / m,
+        rounded to a multiple of 1 / 256. Full ranges keep the rate 1, and flips their probability.
+        The copy requires no gradient.
 
-        Learning the extents needs all coordinates at once. A model that is trained on the learned ranges afterwards is
-        better off without: each coordinate preserves the labels, but all together make the inputs harder.
+        Extents are learned with all coordinates active. For training a model on the learned
+        ranges, rates below 1 are better: each coordinate preserves the labels, but all of them
+        together make the inputs harder.
 
         Args:
-            fraction: about the fraction of samples in which one of these coordinates moves, above 0 and at most 1.
+            fraction: approximate fraction of samples in which any of the m coordinates is active,
+                above 0 and at most 1.
 
         Example:
             >>> from augerino import Affine2d, Uniform
-            >>> learned = Augmentation(Affine2d("rotate", "scale", "shear"), Uniform([3.1416, 0.2, 0.3]))
+            >>> learned = Augmentation(Affine2d("rotate", "scale"), Uniform([3.1416, 0.2]))
             >>> print(learned.with_rates())
-            Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 25 % of copies, shear ×0.74 to ×1.35 in 25 % of copies
+            Affine2d: rotate ±180.0°, scale ×0.82 to ×1.22 in 50 % of copies
         """
         if not 0 < fraction <= 1:
             raise InputError(f"fraction must be above 0 and at most 1, but got {fraction}.")
@@ -219,8 +244,8 @@ class Augmentation(nn.Module):
             can_set and _is_partial(coordinate)
             for coordinate, can_set in zip(self.coordinates, settable, strict=True)
         ]
-        share = fraction / max(1, sum(partial))
-        rate = max(1, round(256 * share)) / 256  # exact in every floating-point precision
+        exact_rate = fraction / max(1, sum(partial))
+        rate = max(1, round(256 * exact_rate)) / 256  # representable in every floating-point type
         masks = torch.tensor(partial).split([part.size for part in parts])
         for part, mask in zip(parts, masks, strict=True):
             if part.has_settable_rate:
@@ -228,25 +253,30 @@ class Augmentation(nn.Module):
         return other
 
     def describe(self) -> dict[str, str]:
-        """The range of each coordinate in human units by name, with the rate where it is below 1."""
+        """Formats the range of each coordinate in display units, by name, with rates below 1."""
         return {coordinate.name: coordinate.text for coordinate in self.coordinates}
 
     def __str__(self) -> str:
-        kinds = [type(part).__name__ for part in getattr(self.transform, "parts", [self.transform])]
-        return f"{' + '.join(kinds)}: " + ", ".join(
-            f"{name} {extent}" for name, extent in self.describe().items()
-        )
+        parts = getattr(self.transform, "parts", [self.transform])
+        kinds = " + ".join(type(part).__name__ for part in parts)
+        ranges = ", ".join(f"{name} {text}" for name, text in self.describe().items())
+        return f"{kinds}: {ranges}"
 
 
 def _is_partial(coordinate: LearnedCoordinate) -> bool:
-    """Whether a range ends before its limit. Without a limit every range does, however small."""
+    """Whether a range is neither full nor negligible; without a limit, every range is partial."""
     if coordinate.is_full:
         return False
     return not coordinate.is_negligible or math.isinf(coordinate.limit)
 
 
 class Chain(Augmentation):
-    """Several augmentations in order, independent of each other; the inverse runs backwards.
+    r"""A composition of independent augmentations, \(g = g_m \cdots g_1\), applied in order.
+
+    The inverse is \(g^{-1} = g_1^{-1} \cdots g_m^{-1}\).
+
+    Args:
+        augmentations: the augmentations, the first of which is applied first.
 
     Example:
         >>> from augerino import Affine2d, Brightness, Uniform
@@ -259,12 +289,13 @@ class Chain(Augmentation):
     def __init__(self, *augmentations: Augmentation) -> None:
         if not augmentations:
             raise InputError("A chain needs at least one augmentation.")
-        other = next((part for part in augmentations if not isinstance(part, Augmentation)), None)
-        if other is not None:
-            raise InputError(
-                f"A chain is made of augmentations, each a transform with a distribution, not of a {type(other).__name__}."
-            )
+        for part in augmentations:
+            if not isinstance(part, Augmentation):
+                raise InputError(
+                    "A chain is made of augmentations, each a transform with a distribution, "
+                    f"not of a {type(part).__name__}."
+                )
         super().__init__(
-            Compose([a.transform for a in augmentations]),
-            Product([a.distribution for a in augmentations]),
+            Compose([part.transform for part in augmentations]),
+            Product([part.distribution for part in augmentations]),
         )

@@ -1,4 +1,4 @@
-"""Coordinates of transforms: their names, limits and units, and how learned ranges are written."""
+"""Coordinates of transforms: names, limits and units, and the formatting of learned ranges."""
 
 import math
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 FULL = 0.95  # fraction of the limit from which a range counts as the full range
 NEGLIGIBLE = 0.02  # fraction of the limit below which a range counts as no range
-_ALWAYS = 0.995  # a rate above this is not mentioned in a text
+_FULL_RATE = 0.995  # rates from here on are omitted in text, since they would be shown as 100 %
 
 
 @dataclass(frozen=True)
 class Unit:
-    """Writes values of a coordinate as text: t becomes factor * t and a suffix.
+    """Formats values of a coordinate: t is shown as factor * t, followed by a suffix.
 
     Args:
         symbol: name of the raw unit, as stored in files.
@@ -32,28 +32,28 @@ class Unit:
     digits: str = ".1f"
 
     def value(self, t: float) -> str:
-        """Text of one value: "-5.7°"."""
+        """Formats one value: "-5.7°"."""
         return f"{self.factor * t:+{self.digits}}{self.suffix}"
 
     def edge(self, t: float) -> str:
-        """Text of the edge of the range [-t, t]: "±45.0°"."""
+        """Formats the edge of the range [-t, t]: "±45.0°"."""
         return f"±{self.factor * t:{self.digits}}{self.suffix}"
 
     def extent(self, t: float) -> str:
-        """Text of the range [-t, t]: "±45.0°"."""
+        """Formats the range [-t, t]: "±45.0°"."""
         return self.edge(t)
 
     def span(self, low: float, high: float) -> str:
-        """Text of an interval of extents, for example a confidence interval: "±43.0° to ±47.0°"."""
+        """Formats an interval of extents, such as a confidence interval: "±43.0° to ±47.0°"."""
         return f"{self.edge(low)} to {self.edge(high)}"
 
 
 @dataclass(frozen=True)
 class FactorUnit(Unit):
-    """Writes values as factors, ×multiplier(t); the edge of a range is its larger factor.
+    """Formats values as factors, ×multiplier(t); the edge of a range is its larger factor.
 
     Args:
-        multiplier: the factor at t. A module-level function, so that a unit can be pickled.
+        multiplier: computes the factor from t; a module-level function, so that it can be pickled.
 
     Example:
         >>> LOG_FACTOR.extent(0.1823), LOG_FACTOR.span(0.0770, 0.2390)
@@ -63,21 +63,21 @@ class FactorUnit(Unit):
     multiplier: Callable[[float], float] = math.exp
 
     def value(self, t: float) -> str:
-        """Text of one value: "×1.20"."""
+        """Formats one value: "×1.20"."""
         return f"×{self.multiplier(t):.2f}"
 
     def edge(self, t: float) -> str:
-        """Text of the upper end of the range [-t, t]: "×1.20"."""
+        """Formats the upper end of the range [-t, t]: "×1.20"."""
         return self.value(t)
 
     def extent(self, t: float) -> str:
-        """Text of the range [-t, t]: "×0.83 to ×1.20"."""
+        """Formats the range [-t, t]: "×0.83 to ×1.20"."""
         return f"{self.value(-t)} to {self.value(t)}"
 
 
 @dataclass(frozen=True)
 class FlipUnit(Unit):
-    """Writes extents of coordinates that are 0 or 1 as the share of flipped copies, p = extent / 2.
+    """Formats extents of discrete coordinates as the fraction of flipped copies, p = extent / 2.
 
     Example:
         >>> COPIES.extent(1.0), COPIES.span(0.2, 0.4)
@@ -85,17 +85,20 @@ class FlipUnit(Unit):
     """
 
     def edge(self, t: float) -> str:
-        """Text of an extent: "50.0 % of copies"."""
+        """Formats an extent: "50.0 % of copies"."""
         return f"{50 * t:.1f} % of copies"
 
 
 def exp_factor(t: float) -> float:
-    """e^t, with t clamped to [-20, 20]."""
+    r"""Computes \(e^t\), with t clamped to [-20, 20]."""
     return math.exp(max(-20.0, min(t, 20.0)))
 
 
 def contrast_slope(t: float) -> float:
-    """The paper's contrast formula, p (t + 1) / (p - t) with p = 259/255 and t clamped to ±0.95."""
+    r"""Computes the paper's contrast factor, \(p (t + 1) / (p - t)\) with \(p = 259/255\).
+
+    t is clamped to [-0.95, 0.95].
+    """
     pole = 259 / 255
     t = max(-0.95, min(t, 0.95))
     return pole * (t + 1) / (pole - t)
@@ -123,8 +126,9 @@ class Coordinate:
 
     Args:
         name: unique among the coordinates of an augmentation.
-        limit: |t| at which the family wraps or degenerates, such as pi for a rotation; infinite if it never does.
-        unit: how values are written.
+        limit: |t| at which the family wraps around or degenerates, such as pi for a rotation;
+            infinite if there is none.
+        unit: formats values.
         discrete: whether the coordinate takes the values 0 and 1 only.
 
     Example:
@@ -138,25 +142,27 @@ class Coordinate:
     discrete: bool = False
 
     def is_at_limit(self, t: float) -> bool:
-        """Whether a range [-t, t] counts as the full one: t >= 0.95 limit."""
+        """Whether the range [-t, t] counts as the full range, t >= 0.95 limit."""
         return t >= FULL * self.limit
 
     @property
     def negligible(self) -> float:
-        """|t| below which a range counts as none: 0.02 limit, or 0.02 if there is no limit."""
-        return NEGLIGIBLE * (self.limit if math.isfinite(self.limit) else 1.0)
+        """The extent below which a range counts as none: 0.02 limit, or 0.02 without a limit."""
+        if math.isinf(self.limit):
+            return NEGLIGIBLE
+        return NEGLIGIBLE * self.limit
 
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedCoordinate(Coordinate):
-    """A coordinate with its learned range, at the time it was read.
+    """A coordinate with a snapshot of its learned range.
 
     Args:
-        extent: half-range, standard deviation, or 2 min(p, 1 - p) of a coordinate that is 0 or 1.
-        low: lowest value (mean - 2 standard deviations, if there is no lowest).
-        high: highest value (mean + 2 standard deviations, if there is no highest).
+        extent: half-range, standard deviation, or 2 min(p, 1 - p) of a discrete coordinate.
+        low: lowest value, or mean - 2 standard deviations if that is infinite.
+        high: highest value, or mean + 2 standard deviations if that is infinite.
         rate: fraction of samples in which the coordinate is not 0.
-        range_text: the range in human units.
+        range_text: the range in display units.
     """
 
     extent: float
@@ -167,24 +173,25 @@ class LearnedCoordinate(Coordinate):
 
     @property
     def text(self) -> str:
-        """The range in human units, with the rate where it is below 1: "±45.0° in 25 % of copies"."""
-        if self.discrete or self.rate >= _ALWAYS:
+        """The range in display units, with a rate below 1: "±45.0° in 25 % of copies"."""
+        if self.discrete or self.rate >= _FULL_RATE:
             return self.range_text
         return f"{self.range_text} in {100 * self.rate:.0f} % of copies"
 
     @property
     def max_abs(self) -> float:
-        """Largest |t| in the range."""
+        """The largest |t| in the range."""
         return max(abs(self.low), abs(self.high))
 
     @property
     def is_full(self) -> bool:
-        """Whether the range has come to the limit on both sides; for 0 or 1, whether p is about 1/2."""
+        """Whether the range reaches the limit on both sides; if discrete, whether p is near 1/2."""
         if self.discrete:
             return self.is_at_limit(self.extent)
         return self.is_at_limit(min(-self.low, self.high))
 
     @property
     def is_negligible(self) -> bool:
-        """Whether the range is too small to matter; for 0 or 1, whether p is below 0.02."""
-        return (self.rate if self.discrete else self.max_abs) < self.negligible
+        """Whether the largest |t| is below `negligible`; if discrete, whether p is."""
+        size = self.rate if self.discrete else self.max_abs
+        return size < self.negligible

@@ -1,4 +1,4 @@
-"""The quantity that training minimises: loss + reg_weight * R(theta)."""
+"""The training objective: loss + reg_weight * R(theta)."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ Regularizer = Callable[[Augmentation], Tensor]
 
 
 class LossTerms(NamedTuple):
-    """The parts of an objective: `total = loss + penalty`, with the penalty already weighted."""
+    """The terms of an objective: `total = loss + penalty`, with the penalty already weighted."""
 
     loss: Tensor
     penalty: Tensor
@@ -21,15 +21,16 @@ class LossTerms(NamedTuple):
 
 
 class Objective:
-    r"""\(\ell(\bar f(x), y) + \lambda R(\theta)\) (Benton et al. 2020, Eq. 5).
+    r"""The objective \(\ell(\bar f(x), y) + \lambda R(\theta)\) (Benton et al. 2020, Eq. 5).
 
-    It takes predictions, not the model, so a compiled or distributed wrapper changes nothing.
+    It takes predictions instead of the model, so that the model may be compiled or distributed.
 
     Args:
-        loss: from prediction and target to a scalar; `F.nll_loss` beside `mean_log_prob`, `F.mse_loss` beside `mean`.
-        augmentation: whose theta is regularised.
+        loss: computes a scalar from prediction and target; `F.nll_loss` with `mean_log_prob`,
+            `F.mse_loss` with `mean`.
+        augmentation: the augmentation whose \(\theta\) is regularized.
         regularizer: R, `NegativeL2()` by default.
-        reg_weight: lambda, the weight of R.
+        reg_weight: \(\lambda\), at least 0.
     """
 
     def __init__(
@@ -43,50 +44,62 @@ class Objective:
             raise InputError(
                 f"The weight of the penalty must be a number of at least 0, but got {reg_weight}."
             )
-        self.loss, self.augmentation, self.reg_weight = loss, augmentation, reg_weight
+        self.loss = loss
+        self.augmentation = augmentation
+        self.reg_weight = reg_weight
         self.regularizer = NegativeL2() if regularizer is None else regularizer
 
     def __call__(self, prediction: Any, target: Any) -> LossTerms:
+        """Computes loss, penalty and total.   prediction: (B, ...)   target: (B, ...)"""
         loss = self.loss(prediction, target)
         penalty = self.reg_weight * self.regularizer(self.augmentation)
         return LossTerms(loss, penalty, loss + penalty)
 
 
-# R(theta): what makes wide augmentations cheap.
+# Regularizers R(theta): they decrease as extents grow, up to the limit of each coordinate.
 
 
 def capped_extent(augmentation: Augmentation) -> Tensor:
-    """min(extent, limit) of every coordinate, (k,)."""
+    """Computes min(extent, limit) of each coordinate, (k,)."""
     return torch.minimum(augmentation.distribution.extent, augmentation.limits)
 
 
 class NegativeL2:
-    r"""\(-\sum_i \theta_i^2\), the paper's (Benton et al. 2020, Section 3.2)."""
+    r"""The paper's regularizer \(-\sum_i \theta_i^2\) (Benton et al. 2020, Section 3.2)."""
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
+        """Computes the regularizer, a scalar."""
         return -capped_extent(augmentation).square().sum()
 
 
 class NegativeNorm:
-    r"""\(-\lVert\theta\rVert\), what the paper's released code uses."""
+    r"""The regularizer \(-\lVert\theta\rVert\) of the paper's released code."""
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
+        """Computes the regularizer, a scalar."""
         return -capped_extent(augmentation).norm()
 
 
 class LogVolume:
-    r"""\(-\sum_i \log \theta_i\), minus the log-volume of the box: every coordinate is pushed by its relative growth."""
+    r"""The negative log-volume of the box, \(-\sum_i \log \theta_i\), up to a constant.
+
+    It depends on relative growth: doubling any \(\theta_i\) decreases it by \(\log 2\).
+    """
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
+        """Computes the regularizer, a scalar."""
         return -capped_extent(augmentation).log().sum()
 
 
 class NegativeEntropy:
-    r"""\(-H(\mu_\theta)\), minus the entropy of the distribution: the log-volume of a uniform box, and for a Gaussian
-    \(-\sum_i \log \sigma_i - \tfrac12 \log\det R\) up to a constant, R being its correlations.
+    r"""The negative entropy of the distribution, \(-H(\mu_\theta)\).
 
-    Every coordinate is pushed by its relative growth, so units do not matter: radians and pixels may stand side by side,
-    where a sum of squares would be the pixels' alone. A coordinate past its limit gains nothing more.
+    For a uniform box this is minus the log-volume. For a Gaussian with correlations R it is
+    \(-\sum_i \log \sigma_i - \tfrac12 \log\det R\), up to a constant.
+
+    The gradient depends on relative growth only, and so not on units: coordinates in radians and
+    in pixels can be combined, whereas a sum of squares would be dominated by the pixels. Growth
+    beyond a limit is not rewarded.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -95,8 +108,8 @@ class NegativeEntropy:
     """
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        distribution, limits = augmentation.distribution, augmentation.limits
-        beyond = (
-            (distribution.extent / limits - 1).clamp_min(0).log1p()
-        )  # log(extent / limit), where that is above 0
+        """Computes the regularizer, a scalar."""
+        distribution = augmentation.distribution
+        ratio = distribution.extent / augmentation.limits
+        beyond = (ratio - 1).clamp_min(0).log1p()  # max(0, log(extent / limit))
         return beyond.sum() - distribution.entropy()

@@ -1,4 +1,4 @@
-"""Small dataclasses drawn on matplotlib axes."""
+"""Draws learned ranges, training histories and orbits on matplotlib axes."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-START, LEARNED, TRUE = "#9aa5b1", "#2563eb", "#d97706"
+START = "#9aa5b1"
+LEARNED = "#2563eb"
+TRUE = "#d97706"
 CLASSES = (
     "#2563eb",
     "#d97706",
@@ -49,7 +51,7 @@ _STYLE = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Our look, for the figures made inside; nothing global changes."""
+    """Context manager with our matplotlib style; the global style is unchanged."""
     import matplotlib
 
     with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
@@ -57,7 +59,17 @@ def style() -> Iterator[None]:
 
 
 def figure(rows: int, columns: int, width: float, height: float) -> "tuple[Figure, list[Axes]]":
-    """A figure without pyplot (no window, no global state) and its axes in reading order."""
+    """Creates a figure without pyplot, so that no window and no global state is involved.
+
+    Args:
+        rows: number of rows of axes.
+        columns: number of columns of axes.
+        width: in inches.
+        height: in inches.
+
+    Returns:
+        The figure, and its axes row by row.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -70,35 +82,40 @@ def figure(rows: int, columns: int, width: float, height: float) -> "tuple[Figur
 def draw_distribution(
     ax: "Axes", coordinate: LearnedCoordinate, start: float, true: float | None = None
 ) -> None:
-    """Draws the uniform density of one coordinate at the start and as learned.
+    """Draws the uniform density of one coordinate, initial and learned.
 
     Args:
-        ax: to draw on.
-        coordinate: as learned.
-        start: extent at the start.
-        true: true extent, if it is known; drawn as dashed lines.
+        ax: axes to draw on.
+        coordinate: the learned coordinate.
+        start: initial extent.
+        true: true extent, if known; drawn as dashed lines.
     """
     factor = coordinate.unit.factor
-    for extent, color, label in (
-        (start, START, "start"),
-        (coordinate.extent, LEARNED, "learned"),
-    ):
-        edge = extent * factor
-        height = 1 / (2 * edge)
-        ax.fill([-edge, -edge, edge, edge], [0, height, height, 0], color=color, alpha=0.25, lw=0)
-        ax.plot(
-            [-edge, -edge, edge, edge], [0, height, height, 0], color=color, lw=1.8, label=label
-        )
+    _draw_uniform(ax, start * factor, color=START, label="start")
+    _draw_uniform(ax, coordinate.extent * factor, color=LEARNED, label="learned")
     if true is not None:
         ax.axvline(-true * factor, color=TRUE, ls="--", lw=1.4, label="true extent")
         ax.axvline(true * factor, color=TRUE, ls="--", lw=1.4)
     widest = max(start, coordinate.extent, true or 0)
-    half_width = min(1.25 * widest, 1.05 * coordinate.limit) * factor
-    ax.set_xlim(-half_width, half_width)
+    if widest > 0:
+        half_width = min(1.25 * widest, 1.05 * coordinate.limit) * factor
+        ax.set_xlim(-half_width, half_width)
     ax.set_ylim(bottom=0)
     ax.set_title(coordinate.name)
     ax.set_xlabel(coordinate.unit.label)
     ax.set_yticks([])
+
+
+def _draw_uniform(ax: "Axes", edge: float, *, color: str, label: str) -> None:
+    """Draws the density of the uniform distribution on [-edge, edge]; a line at 0 if edge is 0."""
+    if edge == 0:
+        ax.axvline(0, color=color, lw=1.8, label=label)
+        return
+    height = 1 / (2 * edge)
+    x = [-edge, -edge, edge, edge]
+    y = [0, height, height, 0]
+    ax.fill(x, y, color=color, alpha=0.25, lw=0)
+    ax.plot(x, y, color=color, lw=1.8, label=label)
 
 
 def draw_extent(
@@ -111,11 +128,11 @@ def draw_extent(
     """Draws the extent of one coordinate over training.
 
     Args:
-        ax: to draw on.
-        history: of the training.
-        coordinate: whose extent is drawn.
-        start: extent at the start.
-        true: true extent, if it is known.
+        ax: axes to draw on.
+        history: training history.
+        coordinate: the coordinate whose extent is drawn.
+        start: initial extent.
+        true: true extent, if known; drawn as a dashed line.
     """
     factor = coordinate.unit.factor
     curve = [start, *history.curve(coordinate.name)]
@@ -124,7 +141,9 @@ def draw_extent(
         ax.axhline(true * factor, color=TRUE, ls="--", lw=1.4)
         ax.text(0, true * factor, " true extent", color=TRUE, va="bottom", fontsize=8)
     ax.set_xlim(0, len(curve) - 1)
-    ax.set_ylim(0, max([*curve, true or 0]) * factor * 1.15)
+    highest = max([*curve, true or 0])
+    if highest > 0:
+        ax.set_ylim(0, highest * factor * 1.15)
     ax.set_title(coordinate.name)
     ax.set_xlabel("epoch")
     ax.set_ylabel(f"± {coordinate.unit.label}")
@@ -136,15 +155,15 @@ def draw_ranges(
     start: dict[str, float],
     true: dict[str, float] | None = None,
 ) -> None:
-    """Draws the start and the learned range of every coordinate as bars, as fractions of the limits.
+    """Draws the learned range of every coordinate as a bar, as a fraction of its limit.
 
     A coordinate without a limit is drawn as a fraction of 1.25 times its largest extent.
 
     Args:
-        ax: to draw on.
-        augmentation: as learned.
-        start: extents at the start, by name.
-        true: true extents, where they are known.
+        ax: axes to draw on.
+        augmentation: the learned augmentation.
+        start: initial extents by name; marked by solid lines.
+        true: true extents by name, where known; marked by dashed lines.
     """
     known = true or {}
     coordinates = augmentation.coordinates
@@ -153,7 +172,8 @@ def draw_ranges(
         name = coordinate.name
         limit = coordinate.limit
         if math.isinf(limit):
-            limit = 1.25 * max(coordinate.extent, start[name], known.get(name, 0.0))
+            largest = max(coordinate.extent, start[name], known.get(name, 0.0))
+            limit = 1.25 * largest if largest > 0 else 1.0
         learned = coordinate.extent / limit
         ax.barh(row, 2 * learned, left=-learned, height=0.56, color=LEARNED, alpha=0.85)
         _mark(ax, row, start[name] / limit, color=START, label="start" if row == 0 else None)
@@ -171,7 +191,7 @@ def draw_ranges(
 def _mark(
     ax: "Axes", row: int, place: float, *, color: str, label: str | None, dashed: bool = False
 ) -> None:
-    """Marks ±place in a row of bars by two short vertical lines."""
+    """Marks ±place in a row of bars by two vertical lines."""
     style = (0, (2, 1)) if dashed else "solid"
     height = [row - 0.38, row + 0.38]
     ax.plot([-place, -place], height, color=color, lw=2, ls=style)
@@ -179,15 +199,10 @@ def _mark(
 
 
 def draw_image(ax: "Axes", image: Tensor, title: str = "") -> None:
-    """One image (C, H, W) in [0, 1]; grey if it has one channel."""
+    """Draws one image (C, H, W) with values in [0, 1]; in grey if it has one channel."""
     pixels = image.detach().cpu().float().clamp(0, 1).permute(1, 2, 0).numpy()
-    ax.imshow(
-        pixels[..., 0] if pixels.shape[-1] == 1 else pixels[..., :3],
-        cmap="gray",
-        vmin=0,
-        vmax=1,
-        interpolation="nearest",
-    )
+    shown = pixels[..., 0] if pixels.shape[-1] == 1 else pixels[..., :3]
+    ax.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
     ax.set_axis_off()
     if title:
         ax.set_title(title, fontsize=8)
@@ -200,25 +215,20 @@ def draw_orbit(
     class_names: Sequence[str],
     true: float | None = None,
 ) -> None:
-    """Draws the probability of every class while one input moves along one coordinate.
+    """Draws the probability of every class along the orbit of one input.
 
     Args:
-        ax: to draw on.
-        curve: from `diagnostics.orbit`.
-        coordinate: along which the input moves; its learned range is shaded.
+        ax: axes to draw on.
+        curve: result of `diagnostics.orbit`.
+        coordinate: coordinate of the orbit; its learned range is shaded.
         class_names: one per output.
-        true: true extent, if it is known; drawn as dashed lines.
+        true: true extent, if known; drawn as dashed lines.
     """
     factor = coordinate.unit.factor
     values = [value * factor for value in curve.values]
     for index, probability in enumerate(zip(*curve.outputs, strict=True)):
-        ax.plot(
-            values,
-            probability,
-            color=CLASSES[index % len(CLASSES)],
-            lw=1.8,
-            label=class_names[index],
-        )
+        color = CLASSES[index % len(CLASSES)]
+        ax.plot(values, probability, color=color, lw=1.8, label=class_names[index])
     learned = coordinate.extent * factor
     ax.axvspan(-learned, learned, color=LEARNED, alpha=0.08, lw=0)
     if true is not None:
@@ -231,8 +241,19 @@ def draw_orbit(
 
 
 def sample_gallery(augmentation: Augmentation, x: Tensor, copies: int, seed: int = 0) -> Tensor:
-    """Each image as it is, then under `copies` elements drawn from the augmentation.   (B, ...) -> (B, 1 + copies, ...)"""
-    generator = torch.Generator(device=augmentation.distribution.extent.device).manual_seed(seed)
+    """Stacks each input with transformed copies of it.
+
+    Args:
+        augmentation: the augmentation that the copies are drawn from.
+        x: inputs, (B, ...).
+        copies: number of copies per input.
+        seed: seed of the random numbers.
+
+    Returns:
+        (B, 1 + copies, ...), each input first.
+    """
+    device = augmentation.distribution.extent.device
+    generator = torch.Generator(device=device).manual_seed(seed)
     with torch.no_grad():
         moved = [augmentation.sample(len(x), generator)(x) for _ in range(copies)]
     return torch.stack([x, *moved], dim=1)

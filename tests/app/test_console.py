@@ -1,12 +1,15 @@
 """What a terminal shows while training."""
 
 import io
+import math
 
 import pytest
 from rich.console import Console
+from rich.progress_bar import ProgressBar
 
 import augerino as ag
 from augerino.app import console as screen
+from augerino.app.wrapping import wrap
 from augerino.training.state import Epoch
 
 
@@ -41,3 +44,22 @@ def test_a_wide_table_is_not_cut(monkeypatch):
         )
     )
     assert "…" not in out.getvalue() and "shear: learned ×0.67 to ×1.49" in out.getvalue()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_messages_wrap_at_the_width_of_a_terminal_only(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    path = "runs/" + "x" * 60
+    message = f"A message of more than forty columns, with a path: {path}"
+    assert wrap(message, io.StringIO()) == message
+    lines = wrap(message, Terminal()).splitlines()
+    assert path in lines and all(len(line) <= 40 for line in lines if line != path)
+
+
+def test_a_coordinate_without_a_limit_has_no_bar():
+    assert str(screen._range_bar(0.3, math.inf)) == ""
+    assert isinstance(screen._range_bar(0.3, 1.0), ProgressBar)

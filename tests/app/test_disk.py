@@ -65,7 +65,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_earlier_one_and_one_sent
         nonlocal count
         if os.readlink(f"/proc/self/fd/{file}").endswith(".tmp"):
             count += 1
-            if count > 3:  # the configuration and two checkpoints are whole
+            if count > 4:  # the lock, the configuration and two checkpoints are written
                 raise OSError(number, os.strerror(number))
         real(file)
 

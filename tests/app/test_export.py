@@ -37,7 +37,7 @@ def test_a_transform_is_written_without_the_library(capsys, library, source):
 
 
 @pytest.mark.extras
-def test_what_the_screen_says_to_import_can_be_imported():
+def test_the_printed_import_works():
     need("kornia")
     main(["export", "run", "--to", "kornia", "--out", "mine.py"])
     code = "from mine import augmentation; import torch; print(augmentation(torch.rand(2, 1, 8, 8)).shape)"
@@ -47,23 +47,23 @@ def test_what_the_screen_says_to_import_can_be_imported():
     assert "[2, 1, 8, 8]" in done.stdout
 
 
-def test_what_a_run_did_not_decide_is_named(capsys):
+def test_undecided_coordinates_are_named(capsys):
     Path("run/result.json").write_text(
         json.dumps({"coordinates": [{"name": "rotate", "answer": "undecided"}]})
     )
     assert main(["export", "run", "--to", "kornia"]) == 0
-    assert "Not decided by this run, so as training left them: rotate." in capsys.readouterr().out
+    assert "Undecided in this run, exported as trained: rotate." in capsys.readouterr().out
     assert "rotate ±45.0° (undecided" in Path("learned_kornia.py").read_text(encoding="utf-8")
 
 
-def test_options_of_onnx_are_refused_elsewhere(capsys):
+def test_options_of_onnx_are_rejected_for_other_formats(capsys):
     assert main(["export", "run", "--to", "kornia", "--nodes", "7"]) == 2
-    assert "--nodes and --shape are for onnx" in capsys.readouterr().err
+    assert "--nodes and --shape need --to onnx" in capsys.readouterr().err
 
 
-def test_a_name_that_python_cannot_import_is_told(capsys):
+def test_a_file_name_that_python_cannot_import_is_mentioned(capsys):
     assert main(["export", "run", "--to", "kornia", "--out", "my-aug 1.py"]) == 0
-    assert "rename it to something Python can import" in capsys.readouterr().out
+    assert "rename it to a Python identifier to import it" in capsys.readouterr().out
 
 
 def test_the_policy_is_copied(capsys):
@@ -72,11 +72,11 @@ def test_the_policy_is_copied(capsys):
 
 
 @pytest.mark.extras
-def test_onnx_tells_how_far_it_is_from_pytorch(capsys):
+def test_onnx_prints_its_difference_from_pytorch(capsys):
     need("onnx", "onnxscript", "onnxruntime")
     assert main(["export", "run", "--to", "onnx", "--nodes", "4"]) == 0
     assert (
-        "averaged over 4 fixed elements. ONNX Runtime differs from PyTorch by at most"
+        "averaged over 4 fixed elements. ONNX Runtime and PyTorch differ by at most"
         in capsys.readouterr().out
     )
     assert Path("learned.onnx").exists()
@@ -91,40 +91,43 @@ def lens():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere", "--to", "kornia"], "There is no nowhere: name a run folder or a policy.json"),
-        (["empty", "--to", "kornia"], "empty holds no policy.json"),
-        (["empty", "--to", "onnx"], "empty holds no saved model, which ONNX needs"),
-        (["run/policy.json", "--to", "onnx"], "holds no saved model"),
+        (
+            ["nowhere", "--to", "kornia"],
+            "nowhere does not exist. Pass a run folder or a policy.json",
+        ),
+        (["empty", "--to", "kornia"], "empty contains no policy.json"),
+        (["empty", "--to", "onnx"], "empty contains no saved model, which ONNX needs"),
+        (["run/policy.json", "--to", "onnx"], "contains no saved model"),
         (["text.json", "--to", "kornia"], "text.json is not a readable policy"),
         (["on.json", "--to", "kornia"], "holds On, which cannot be exported to kornia"),
         (
             ["run", "--to", "kornia", "--out", "text.json"],
-            "text.json exists already and nothing is overwritten",
+            "text.json already exists",
         ),
         (
             ["run", "--to", "policy", "--out", "empty"],
-            "empty exists already and nothing is overwritten",
+            "empty already exists",
         ),
         (
             ["run", "--to", "kornia", "--out", "no/where.py"],
-            "There is no folder no to write where.py into",
+            "There is no folder no. Create it",
         ),
         (["run", "--to", "onnx", "--nodes", "0"], "nodes must be at least 1, but got 0"),
         (
             ["run", "--to", "onnx", "--shape", "3,12,12"],
-            "The model does not take inputs of shape (3, 12, 12)",
+            "The model does not accept inputs of shape (3, 12, 12)",
         ),
         (
             ["run", "--to", "onnx", "--shape", "0,12"],
-            "--shape 0,12 is no shape: say it, as in --shape 3,32,32",
+            "--shape must be positive integers, but got 0,12. Write it as in --shape 3,32,32",
         ),
         (
             ["run", "--to", "onnx", "--shape", "big"],
-            "--shape big is no shape: say it, as in --shape 3,32,32",
+            "--shape must be positive integers, but got big. Write it as in --shape 3,32,32",
         ),
     ],
 )
-def test_wrong_input_is_one_sentence_and_writes_nothing(capsys, words, message):
+def test_wrong_input_gets_one_message_and_writes_nothing(capsys, words, message):
     lens()
     Path("empty").mkdir()
     Path("text.json").write_text("precious")
@@ -135,28 +138,27 @@ def test_wrong_input_is_one_sentence_and_writes_nothing(capsys, words, message):
     assert sorted(Path().rglob("*")) == before and Path("text.json").read_text() == "precious"
 
 
-def test_a_model_that_does_not_tell_its_inputs_asks_for_their_shape(capsys):
+def test_a_model_saved_without_its_input_shape_needs_the_option(capsys):
     config = json.loads(Path("run/model/config.json").read_text())
     for told in (None, {"shape": "big"}, {"shape": [10**9, 10**9]}, [3]):
         Path("run/model/config.json").write_text(json.dumps({**config, "input": told}))
         assert main(["export", "run", "--to", "onnx"]) == 2
-        assert "say it, as in --shape 3,32,32" in capsys.readouterr().err
+        assert "Pass it as in --shape 3,32,32" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "messages"),
     [
-        (["run"], "Something is missing: --to."),
-        (["--to", "kornia"], "Something is missing: RUN_OR_POLICY."),
+        (["run"], ["Missing from augerino export:", "--to torchvision|kornia|"]),
+        (["--to", "kornia"], ["Missing from augerino export:", "RUN_OR_POLICY"]),
         (
             ["run", "--to", "jax"],
-            "--to is one of torchvision, kornia, albumentations, onnx, policy, but got 'jax'.",
+            ["invalid choice 'jax' for argument '--to'", "'albumentations', 'onnx', 'policy'"],
         ),
     ],
 )
-def test_words_that_do_not_parse_are_told_in_a_sentence(capsys, words, message):
+def test_a_wrong_command_line_gets_one_message(capsys, words, messages):
     assert main(["export", *words]) == 2
-    assert (
-        capsys.readouterr().err
-        == f"augerino: {message} `augerino export --help` lists what there is.\n"
-    )
+    lines = [line.strip("│ ") for line in capsys.readouterr().err.splitlines()]
+    text = " ".join(" ".join(lines).split())
+    assert all(message in text for message in [*messages, "augerino export --help"])

@@ -1,4 +1,4 @@
-"""The recovery benchmark as a command: parts of it by name, each training kept, a leaderboard at the end."""
+"""The recovery benchmark as a command: problems by name, stored trainings, a leaderboard."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from augerino.benchmark import experiment as recovery
 from augerino.benchmark.experiment import EXPERIMENT, Recovery, chosen_names, rows, scores, table
 from augerino.runtime.trials import trial_name
 
-TINY = ["--steps", "2", "--items", "64", "--width", "2"]
+TINY = ["--steps", "2", "--max-items", "64", "--width", "2"]
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,7 @@ def test_a_run_keeps_its_trainings_and_ends_with_a_leaderboard(capsys):
         "--contestants",
         "released,none,start",
     ]
-    assert main([*words, "--weights", "0.1", "1.0", "--seeds", "2", *TINY]) == 0
+    assert main([*words, "--reg-weights", "0.1", "1.0", "--seeds", "2", *TINY]) == 0
     trials = [json.loads(path.read_text()) for path in Path("run/trials").iterdir()]
     assert len(trials) == 4 * 2 and {trial["problem"] for trial in trials} == {
         "none-time_shift-few"
@@ -96,7 +96,7 @@ def test_hard_problems_whose_file_is_not_there_are_left_out_of_the_score():
     assert [outcome.problem for outcome in score.outcomes] == [
         "full-rotate-digits-hard"
     ] and score.overlap.mean == 1
-    assert "its file is not there" in table(settings, trials)[-1].measured
+    assert "data file not found" in table(settings, trials)[-1].measured
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,16 @@ def test_hard_problems_whose_file_is_not_there_are_left_out_of_the_score():
     [
         (
             ["--problems", "soft-twist"],
-            "No problem is called or begins with 'soft-twist'. There are: soft-rotate",
+            "No problem has the name or prefix 'soft-twist'. There are: soft-rotate",
         ),
         (["--problems", "full-rotate-digits"], "need --hard"),
         (["--contestants", "prob"], "There is no contestant 'prob'. There are: probe, squares"),
-        (["--hard"], "need mnist.npz or cifar10.npz: name the folder"),
+        (["--hard"], "need mnist.npz or cifar10.npz: give the folder"),
         (["--steps", "0"], "steps must be at least 1, but got 0"),
         (["--preset", "paper"], "There is no preset 'paper': choose one of quick, cpu."),
     ],
 )
-def test_wrong_words_are_told_in_one_sentence(words, message, capsys):
+def test_wrong_options_are_rejected(words, message, capsys):
     assert main(["run", "recovery", *words]) == 2
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error and not Path("runs").exists()

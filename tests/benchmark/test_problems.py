@@ -1,4 +1,4 @@
-"""Every problem's answer is exact: the construction is checked on the items it draws, not on a network."""
+"""Every problem's true extents are exact: checked on the items that it draws."""
 
 import dataclasses
 import itertools
@@ -21,7 +21,7 @@ from augerino.benchmark import (
     hard,
     letters,
 )
-from augerino.benchmark.axis import FLIPS, coordinate, place_of
+from augerino.benchmark.axis import FLIP_KINDS, coordinate_at, position_of
 
 PROBLEMS = embedded()
 SOFT = [(problem, axis) for problem in PROBLEMS for axis in problem.axes if axis.kind == "soft"]
@@ -34,7 +34,7 @@ def named(cases):
 def reached(axis, theta):
     """How far ±theta moves items up and down."""
     up, down = (
-        float(place_of(axis.name, torch.tensor(side * theta, dtype=torch.float64)))
+        float(position_of(axis.name, torch.tensor(side * theta, dtype=torch.float64)))
         for side in (1, -1)
     )
     return up, down
@@ -42,9 +42,9 @@ def reached(axis, theta):
 
 def place_at(problem, axis, base, place):
     """Base items at one place along an axis, at place 0 (or the first pose) of the others."""
-    places = torch.zeros(len(base), len(problem.axes))
-    places[:, problem.axes.index(axis)] = place
-    return problem.place(base, places)
+    positions = torch.zeros(len(base), len(problem.axes))
+    positions[:, problem.axes.index(axis)] = place
+    return problem.move(base, positions)
 
 
 def moved(problem, axis, x, t):
@@ -63,7 +63,7 @@ def distance(x, y):
 
 def some_base(problem, n=12):
     return problem.base.draw(
-        torch.arange(n) % problem.base.classes, torch.Generator().manual_seed(1)
+        torch.arange(n) % problem.base.n_classes, torch.Generator().manual_seed(1)
     )
 
 
@@ -94,7 +94,7 @@ def test_there_are_enough_of_every_kind_and_difficulty():
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
 def test_a_difficulty_is_what_it_is_called(problem):
-    assert (problem.items <= 300) == (problem.difficulty == "few")
+    assert (problem.n_items <= 300) == (problem.difficulty == "few")
     assert (problem.base.noise > 0) == (problem.base.clutter > 0) == (problem.difficulty == "noisy")
     one, other = (
         problem.base.draw(torch.zeros(1, dtype=torch.long), torch.Generator().manual_seed(seed))
@@ -116,8 +116,8 @@ class TestSoft:
         for theta, apart in ((0.97 * true, True), (1.1 * true, False)):
             up, down = reached(axis, theta)
             ends = []
-            for pose in range(axis.labels):
-                places = drawn.places[drawn.labels[:, 1 + i] == pose, i]
+            for pose in range(axis.n_labels):
+                places = drawn.positions[drawn.labels[:, 1 + i] == pose, i]
                 ends.append((float(places.min()) + down, float(places.max()) + up))
             if axis.period is not None:
                 ends.append((ends[0][0] + axis.period, ends[0][1] + axis.period))
@@ -165,7 +165,7 @@ class TestSoft:
                 assert torch.allclose(weight[1], grown * weight[0], rtol=0.05)
 
     def test_no_class_in_one_pose_looks_like_another(self, problem, axis):
-        classes = problem.base.classes
+        classes = problem.base.n_classes
         base = problem.base.draw(torch.arange(classes), torch.Generator().manual_seed(2))
         views = torch.cat([place_at(problem, axis, base, pose) for pose in axis.poses])
         if isinstance(problem.base, Arrows):
@@ -190,27 +190,27 @@ class TestEvery:
     def test_targets_are_what_the_places_say(self, problem):
         drawn = problem.sample(200, seed=0)
         if problem.regression:
-            assert drawn.y.shape == (200, problem.outputs) and drawn.y.abs().max() <= 1
+            assert drawn.y.shape == (200, problem.n_outputs) and drawn.y.abs().max() <= 1
             for i, axis in enumerate(problem.axes):
                 if axis.kind == "target":
-                    told = drawn.places[:, i] / axis.extent
+                    told = drawn.positions[:, i] / axis.extent
                     assert any(torch.allclose(told, column) for column in drawn.y.unbind(1))
         else:
-            assert set(drawn.y.tolist()) == set(range(problem.outputs))
+            assert set(drawn.y.tolist()) == set(range(problem.n_outputs))
             assert drawn.y.bincount().max() - drawn.y.bincount().min() <= 1
             for i, axis in enumerate(
                 problem.axes
             ):  # a label that says nothing of an axis goes with all of it
                 if axis.kind == "full":
-                    assert drawn.places[:, i].abs().max() > 0.9 * problem.limit(axis.name)
-                if axis.kind in FLIPS:
+                    assert drawn.positions[:, i].abs().max() > 0.9 * problem.limit(axis.name)
+                if axis.kind in FLIP_KINDS:
                     sides = {
                         (y, side)
                         for y, side in zip(
-                            drawn.y.tolist(), drawn.places[:, i].tolist(), strict=True
+                            drawn.y.tolist(), drawn.positions[:, i].tolist(), strict=True
                         )
                     }
-                    assert len(sides) == problem.outputs * (1 if axis.kind == "sides" else 2)
+                    assert len(sides) == problem.n_outputs * (1 if axis.kind == "sides" else 2)
 
     def test_the_axes_commute(self, problem):
         """Or extents found together would not be those of each alone."""
@@ -220,11 +220,13 @@ class TestEvery:
         t = torch.zeros(4, len(problem.transform.names))
         first, second = t.clone(), t.clone()
         for part, axis, value in zip((first, second), problem.axes, (0.3, 0.2), strict=True):
-            part[:, problem.transform.names.index(axis.name)] = 1.0 if axis.kind in FLIPS else value
+            part[:, problem.transform.names.index(axis.name)] = (
+                1.0 if axis.kind in FLIP_KINDS else value
+            )
         forth = problem.transform(problem.transform(base, first), second)
         back = problem.transform(problem.transform(base, second), first)
         if {axis.kind for axis in problem.axes} & set(
-            FLIPS
+            FLIP_KINDS
         ):  # mirroring turns a move round, and ranges are as wide both ways
             turned = torch.where(second.abs() == 1, second, -second)
             first_turned = torch.where(first.abs() == 1, first, -first)
@@ -235,15 +237,15 @@ class TestEvery:
 class TestAxis:
     def test_contrasts_add_up_as_logarithms_of_slopes(self):
         t = torch.linspace(-0.5, 0.5, 11, dtype=torch.float64)
-        assert torch.allclose(coordinate("contrast", place_of("contrast", t)), t)
+        assert torch.allclose(coordinate_at("contrast", position_of("contrast", t)), t)
         x, contrast = (
             torch.linspace(0.45, 0.55, 8, dtype=torch.float64).reshape(1, 1, 2, 4),
             ag.Contrast(),
         )
         a, b = (
-            coordinate("contrast", torch.tensor([[p]], dtype=torch.float64)) for p in (0.3, 0.4)
+            coordinate_at("contrast", torch.tensor([[p]], dtype=torch.float64)) for p in (0.3, 0.4)
         )
-        once = contrast(x, coordinate("contrast", torch.tensor([[0.7]], dtype=torch.float64)))
+        once = contrast(x, coordinate_at("contrast", torch.tensor([[0.7]], dtype=torch.float64)))
         assert torch.allclose(contrast(contrast(x, a), b), once)
 
     def test_poses_on_a_circle_have_neighbours_both_ways(self):
@@ -263,7 +265,7 @@ class TestAxis:
             ),
         ],
     )
-    def test_what_has_no_answer_is_refused(self, axis, message):
+    def test_an_axis_without_an_answer_is_rejected(self, axis, message):
         with pytest.raises(ag.InputError, match=message):
             Axis(*axis)
 
@@ -272,7 +274,7 @@ class TestProblem:
     def test_any_pictures_make_a_base(self):
         pictures = np.random.default_rng(0).integers(0, 256, (6, 20, 20), dtype=np.uint8)
         base = Images.of(pictures, np.arange(6) // 2, radius=0.5)
-        assert base.images.shape == (6, 1, 20, 20) and base.classes == 3
+        assert base.images.shape == (6, 1, 20, 20) and base.n_classes == 3
         assert base.images[..., 0].max() == 0 and base.images.max() <= 1
         problem = Problem(
             "mine",
@@ -280,13 +282,13 @@ class TestProblem:
             ag.Affine2d("translate_x"),
             (Axis("translate_x", "soft", (-0.2, 0.2), 0.1),),
         )
-        assert problem.true == pytest.approx({"translate_x": 0.1}) and problem.outputs == 6
+        assert problem.true == pytest.approx({"translate_x": 0.1}) and problem.n_outputs == 6
 
     def test_an_archive_makes_a_base(self, tmp_path):
         pictures = np.random.default_rng(0).integers(0, 256, (4, 20, 20, 3), dtype=np.uint8)
         np.savez(tmp_path / "mine.npz", images=pictures, labels=[0, 1, 0, 1])
         base = Images.load(tmp_path / "mine.npz", radius=0.9)
-        assert base.images.shape == (4, 3, 20, 20) and base.classes == 2
+        assert base.images.shape == (4, 3, 20, 20) and base.n_classes == 2
         assert torch.equal(
             base.images, Images.of(pictures.transpose(0, 3, 1, 2), [0, 1, 0, 1], radius=0.9).images
         )
@@ -323,7 +325,7 @@ class TestProblem:
             (
                 ag.Affine2d("translate_x"),
                 (Axis("translate_x", "soft", (-5.0, 5.0), 0.1),),
-                "would be 4.9, beyond its limit of 1",
+                "would have a true extent of 4.9, beyond its limit of 1",
             ),
         ],
     )
@@ -340,8 +342,8 @@ class TestProblem:
     @pytest.mark.parametrize(
         ("images", "options", "message"),
         [
-            (torch.full((2, 1, 8, 8), 2.0), {}, "reach from 2 to 2"),
-            (torch.full((2, 1, 8, 8), 300), {}, "reach from 300 to 300"),
+            (torch.full((2, 1, 8, 8), 2.0), {}, "range from 2 to 2"),
+            (torch.full((2, 1, 8, 8), 300), {}, "range from 300 to 300"),
             (torch.full((2, 1, 8, 8), math.nan), {}, "all finite"),
             (torch.zeros(0, 1, 8, 8), {}, r"but are \(0, 1, 8, 8\)"),
             (torch.zeros(2, 1, 8, 8), {"radius": -1.0}, "radius above 0 and at most 1"),
@@ -354,14 +356,14 @@ class TestProblem:
             (torch.zeros(2, 1, 8, 8), {"labels": np.array([0.0, 1.0])}, "must be integers"),
         ],
     )
-    def test_pictures_that_make_no_base_are_refused(self, images, options, message):
+    def test_invalid_base_images_are_rejected(self, images, options, message):
         with pytest.raises(ag.InputError, match=message):
             Images.of(images, **options)
 
     def test_images_need_a_label_each(self):
         with pytest.raises(ag.InputError, match="one label each"):
             Images(torch.zeros(3, 1, 8, 8), torch.zeros(2))
-        with pytest.raises(ag.InputError, match="none left out"):
+        with pytest.raises(ag.InputError, match="without gaps"):
             Images(torch.zeros(2, 1, 8, 8), torch.tensor([0, 2]))
 
     def test_a_start_is_a_bound_or_for_a_flip_the_probability_of_the_same_spread(self):
@@ -413,5 +415,5 @@ def test_the_hard_level_takes_the_files_that_are_there(tmp_path, monkeypatch):
     for problem in both:
         x, _ = problem.draw(18, seed=0)
         assert (
-            problem.base.classes == 3 and x[..., 0, 0].max() == 0
+            problem.base.n_classes == 3 and x[..., 0, 0].max() == 0
         )  # black corners, that no turn brings in

@@ -1,4 +1,4 @@
-"""Scores are what they say: overlap of intervals, F1 of sets, intervals over seeds; and contestants do what they are named."""
+"""Overlaps, F1, bootstrap intervals, and the contestants."""
 
 import math
 from types import SimpleNamespace
@@ -14,9 +14,9 @@ from augerino.benchmark import (
     contestants,
     embedded,
     score,
-    summarise,
+    summarize,
 )
-from augerino.benchmark.scoring import f1, judge
+from augerino.benchmark.scoring import compare, f1
 from augerino.learning.released import NEAR_ZERO, WIDE, ReleasedPenalty, informed_start
 
 PROBLEMS = {problem.name: problem for problem in embedded()}
@@ -64,7 +64,7 @@ def test_the_set_score_counts_found_and_missed_over_all_problems():
 
 
 def test_a_flip_is_found_from_a_tenth_on():
-    (below,), (above,) = (judge(SIDES, 0, {"flip_horizontal": p}).readings for p in (0.09, 0.11))
+    (below,), (above,) = (compare(SIDES, 0, {"flip_horizontal": p}).readings for p in (0.09, 0.11))
     assert not below.found and above.found and above.overlap == pytest.approx(1 - 0.11 / 0.5)
 
 
@@ -87,20 +87,20 @@ def test_the_interval_holds_the_mean_and_closes_on_one_seed():
     assert single.overlap.low == single.overlap.high and "to" not in str(single.overlap)
 
 
-def test_what_cannot_be_scored_is_told():
-    with pytest.raises(ag.InputError, match="gave none for rotate"):
+def test_what_cannot_be_scored_is_rejected():
+    with pytest.raises(ag.InputError, match="returned none for rotate"):
         score(Contestant("silent", lambda problem, seed: {}), [SOFT], seeds=1)
-    with pytest.raises(ag.InputError, match="nothing to score of 'nobody'"):
-        summarise("nobody", [])
-    with pytest.raises(ag.InputError, match="nothing to score of 'widest'"):
+    with pytest.raises(ag.InputError, match="nothing to score for 'nobody'"):
+        summarize("nobody", [])
+    with pytest.raises(ag.InputError, match="nothing to score for 'widest'"):
         score(contestant("widest"), [], seeds=1)
-    with pytest.raises(ag.InputError, match="needs a name of its own"):
+    with pytest.raises(ag.InputError, match="needs a distinct name"):
         score(contestant("widest"), [SOFT, SOFT], seeds=1)
     for wrong in (math.nan, -1.0, math.inf):
         with pytest.raises(
-            ag.InputError, match=f"at least 0, but a contestant gave {wrong} for rotate"
+            ag.InputError, match=f"at least 0, but a contestant returned {wrong} for rotate"
         ):
-            judge(SOFT, 0, {"rotate": wrong})
+            compare(SOFT, 0, {"rotate": wrong})
     with pytest.raises(ag.InputError, match="no contestant 'prob'"):
         contestant("prob")
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_scored_is_told():
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_every_contestant_runs_on_every_kind_of_coordinate(name):
     recipe = ag.Recipe(epochs=1, batch_size=32, width=2)
-    problem = ag.benchmark.Problem("small", MIRROR.base, MIRROR.transform, MIRROR.axes, items=96)
+    problem = ag.benchmark.Problem("small", MIRROR.base, MIRROR.transform, MIRROR.axes, n_items=96)
     run = contestant(name, recipe=recipe).run
     found = run(problem, 0)
     assert set(found) == {"rotate", "flip_horizontal"} and all(
@@ -123,23 +123,23 @@ def test_every_contestant_runs_on_every_kind_of_coordinate(name):
         ("probe", {"method": "probe", "tolerance": 0.07}, 0.3, type(None)),
         (
             "squares",
-            {"method": "gradient", "weight": 0.07},
+            {"method": "gradient", "reg_weight": 0.07},
             0.3,
             type(None),
         ),  # what `learn` has by default
         (
             "squares-informed",
-            {"method": "gradient", "weight": 0.07, "warm_up": 0.1},
+            {"method": "gradient", "reg_weight": 0.07, "warm_up": 0.1},
             WIDE,
             ag.NegativeL2,
         ),
         (
             "released",
-            {"method": "gradient", "weight": 0.07, "augmentation_lr": 0.01, "warm_up": 0.0},
+            {"method": "gradient", "reg_weight": 0.07, "augmentation_lr": 0.01, "warm_up": 0.0},
             WIDE,
             ReleasedPenalty,
         ),
-        ("log-volume", {"method": "gradient", "weight": 0.07}, 0.3, ag.LogVolume),
+        ("log-volume", {"method": "gradient", "reg_weight": 0.07}, 0.3, ag.LogVolume),
     ],
 )
 def test_a_contestant_is_what_it_is_called(name, expected, rotate, regularizer, monkeypatch):
@@ -176,7 +176,7 @@ def test_the_released_penalty_is_on_full_widths_and_ends_past_a_width_of_ten():
 
 
 def test_a_recipe_is_scored_as_learn_runs_it():
-    problem = ag.benchmark.Problem("small", NONE.base, NONE.transform, NONE.axes, items=96)
+    problem = ag.benchmark.Problem("small", NONE.base, NONE.transform, NONE.axes, n_items=96)
     recipe = ag.Recipe(
         epochs=1, batch_size=32, width=2, start=0.2, method="gradient", augmentation_lr=1e-6
     )
@@ -187,11 +187,12 @@ def test_a_recipe_is_scored_as_learn_runs_it():
 
 
 def test_lambda_matters_to_those_who_have_one():
-    problem = ag.benchmark.Problem("small", SOFT.base, ag.Affine2d("rotate"), SOFT.axes, items=96)
+    problem = ag.benchmark.Problem("small", SOFT.base, ag.Affine2d("rotate"), SOFT.axes, n_items=96)
     recipe = ag.Recipe(epochs=3, batch_size=32, width=2, warm_up=0.0, augmentation_lr=0.1)
     for name in ("squares", "squares-informed", "released", "log-volume"):
         low, high = (
-            contestant(name, weight, recipe).run(problem, 0)["rotate"] for weight in (0.0, 100.0)
+            contestant(name, reg_weight, recipe).run(problem, 0)["rotate"]
+            for reg_weight in (0.0, 100.0)
         )
         assert high > low, name
 
@@ -219,7 +220,11 @@ def test_standing_still_is_no_answer(problem):
             for start in (informed, equal):
                 assert (
                     Reading(
-                        answer.coordinate, answer.true, answer.limit, answer.least, start[axis.name]
+                        answer.coordinate,
+                        answer.true,
+                        answer.limit,
+                        answer.threshold,
+                        start[axis.name],
                     ).overlap
                     < 0.86
                 )

@@ -1,4 +1,4 @@
-"""Where hand-written gradients apply: plain tensors on a CPU, one operation after the other."""
+"""Custom gradients apply to plain CPU tensors in eager mode only."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def test_other_devices_and_kinds_of_tensors_are_not():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_whatever_is_transformed_compiled_or_traced_is_not():
+def test_transformed_compiled_or_traced_tensors_are_not():
     seen = []
 
     def note(x):

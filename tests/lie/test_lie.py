@@ -1,4 +1,4 @@
-"""The exponential map: against matrix_exp, as a group, through every degenerate case, and at huge coordinates."""
+"""Exponential maps: references, group laws, degenerate cases and huge coordinates."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def element(t: torch.Tensor) -> torch.Tensor:
 
 
 coordinates = st.lists(st.floats(-3, 3), min_size=6, max_size=6)
-# Huge values, exact zeros and equal pairs (rotate against squeeze and shear cancel to a nilpotent matrix) all together.
+# Huge values, exact zeros and equal values; rotate with an equal squeeze or shear is nilpotent.
 wild = st.lists(
     st.one_of(st.sampled_from([0.0, 1.0, -1.0, 1e-8, 5.0, 1e3, -1e3]), st.floats(-1e3, 1e3)),
     min_size=6,
@@ -42,8 +42,9 @@ def test_generators_are_the_papers():
 
 
 def by_squaring(algebra: torch.Tensor) -> torch.Tensor:
-    """The exponential from its definition: a long series of a small multiple, squared up again."""
-    small, power = algebra / 2**8, torch.eye(3, dtype=algebra.dtype).expand_as(algebra)
+    """Reference exponential: a long series of A / 2^8, squared eight times."""
+    small = algebra / 2**8
+    power = torch.eye(3, dtype=algebra.dtype).expand_as(algebra)
     total = power
     for n in range(1, 20):
         power = power @ small / n
@@ -55,12 +56,12 @@ def by_squaring(algebra: torch.Tensor) -> torch.Tensor:
 
 @given(coordinates)
 @settings(max_examples=300, deadline=None)
-def test_both_ways_are_the_exponential(values):
+def test_table_and_closed_form_are_the_exponential(values):
     algebra = lie.combine(torch.tensor([values], dtype=torch.float64), GENERATORS)
     expected = by_squaring(algebra)
     for exp in (lie.exp_affine2d, closed_form):
         assert (exp(algebra) - expected).abs().max() <= 1e-12 * expected.abs().max()
-    # torch's own matrix_exp is good to 1e-10 only at small norms, where it cuts its series short
+    # torch.linalg.matrix_exp has an error of about 1e-10 at small norms, from a short series.
     assert (torch.linalg.matrix_exp(algebra) - expected).abs().max() <= 1e-9 * expected.abs().max()
 
 
@@ -119,7 +120,7 @@ def test_gradients_are_right_in_degenerate_cases(values):
 
 
 class TestTable:
-    """The table of coefficients: taken where it reaches, and then the closed form to the last bits."""
+    """The series table agrees with the closed form wherever it is used."""
 
     @pytest.mark.parametrize(
         ("dtype", "tolerance"), [(torch.float32, 3e-6), (torch.float64, 1e-13)]
@@ -128,7 +129,8 @@ class TestTable:
     def test_it_agrees_with_the_closed_form(self, size, dtype, tolerance):
         t = ((torch.rand(50, 6, dtype=torch.float64) * 2 - 1) * size).to(dtype)
         t[:, NAMES.index("rotate")] *= 3
-        probe, found = torch.rand(50, 3, 3, dtype=dtype), []
+        probe = torch.rand(50, 3, 3, dtype=dtype)
+        found = []
         for exp in (
             lambda t: lie.element_affine2d(t, GENERATORS),
             lambda t: closed_form(lie.combine(t, GENERATORS)),
@@ -140,34 +142,30 @@ class TestTable:
             assert ours.dtype == dtype
             assert (ours - expected).abs().max() <= tolerance * expected.abs().max().clamp_min(1)
 
-    def test_it_is_taken_where_it_reaches_and_not_beyond(self):
+    def test_it_is_used_only_where_the_series_converge(self):
         turn = torch.zeros(1, 6)
         turn[0, NAMES.index("rotate")] = 1.0
-        for angle, taken in (
+        for angle, used in (
             (3.2, True),
             (6.2, True),
             (30.0, False),
             (float("nan"), False),
             (float("inf"), False),
         ):
-            assert (table2d._Algebra(turn * angle, GENERATORS, None).terms is not None) == taken
+            assert (table2d._Algebra(turn * angle, GENERATORS, None).terms is not None) == used
 
     def test_scales_multiply_the_generators(self):
-        t, scales = torch.rand(3, 6, dtype=torch.float64), [0.5, 2.0, 1.0, 1.0, 1.0, 1.0]
-        assert torch.allclose(
-            lie.element_affine2d(t, GENERATORS, scales),
-            element(t * torch.tensor(scales)),
-            atol=1e-14,
-        )
+        t = torch.rand(3, 6, dtype=torch.float64)
+        scales = [0.5, 2.0, 1.0, 1.0, 1.0, 1.0]
+        scaled = lie.element_affine2d(t, GENERATORS, scales)
+        assert torch.allclose(scaled, element(t * torch.tensor(scales)), atol=1e-14)
 
     def test_second_derivatives_are_right(self):
         t = torch.rand(2, 6, dtype=torch.float64, requires_grad=True)
         assert torch.autograd.gradgradcheck(element, (t,))
 
-    @pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning"
-    )  # torch's own, as it loads what jvp needs
-    def test_function_transforms_and_tangents_see_the_same_numbers(self):
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # raised by torch when it loads jvp
+    def test_function_transforms_and_tangents_give_the_same_values(self):
         t, direction = torch.rand(2, 3, 6, dtype=torch.float64)
         expected = element(t)
         assert torch.allclose(torch.func.vmap(lambda row: element(row[None])[0])(t), expected)
@@ -180,11 +178,11 @@ class TestTable:
         for found in (slope, dual.tangent):
             assert torch.allclose(found, numeric, atol=1e-6)
 
-    def test_no_matrices_are_no_matrices(self):
+    def test_empty_and_nested_batches(self):
         assert lie.exp_affine2d(torch.zeros(0, 3, 3)).shape == (0, 3, 3)
         assert lie.exp_affine2d(torch.zeros(2, 4, 3, 3)).shape == (2, 4, 3, 3)
 
-    def test_what_it_keeps_serves_inside_and_outside_inference_mode(self):
+    def test_the_cached_table_works_inside_and_outside_inference_mode(self):
         table2d._table.cache_clear()
         with torch.inference_mode():
             element(torch.rand(2, 6, dtype=torch.float64))
@@ -202,17 +200,17 @@ def test_a_rotation_is_a_rotation():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_is_lifted(dtype):
-    # matrix_exp itself is broken in bf16: diag(0.5) comes out as -1e30
+def test_half_precision_runs_in_float32(dtype):
+    # torch.linalg.matrix_exp fails in bf16: diag(0.5) gives -1e30.
     algebra = torch.diag(torch.tensor([0.5, 0.5, 0.0])).to(dtype)[None]
     expected = torch.diag(torch.tensor([0.5, 0.5, 0.0]).exp())
-    for exp in (lie.exp, lie.exp_affine2d):  # torch's own matrix_exp is good to 3e-5 in float32
+    for exp in (lie.exp, lie.exp_affine2d):  # matrix_exp has an error of 3e-5
         assert torch.allclose(exp(algebra)[0], expected, atol=1e-4)
         assert exp(algebra).dtype == torch.float32
 
 
 class TestAffine3d:
-    """The same laws in space, where the exponential is a series squared up."""
+    """The same laws in 3-D, where the exponential is computed by scaling and squaring."""
 
     GENERATORS = torch.tensor(list(lie.AFFINE3D.values()), dtype=torch.float64)
     NAMES = tuple(lie.AFFINE3D)
@@ -221,7 +219,7 @@ class TestAffine3d:
         return lie.exp_affine3d(lie.combine(t, self.GENERATORS))
 
     def test_generators_extend_the_papers(self):
-        """Each one acts within a plane as its namesake of 2-D does, and leaves the third axis alone."""
+        """Each one acts within a plane like its 2-D counterpart and fixes the third axis."""
         planes = {"xy": [0, 1, 3], "yz": [1, 2, 3], "xz": [0, 2, 3], "zx": [2, 0, 3]}
 
         def in_plane(name, plane):
@@ -253,10 +251,8 @@ class TestAffine3d:
         expected = torch.linalg.matrix_exp(algebra)
         assert (lie.exp_affine3d(algebra) - expected).abs().max() <= 1e-9 * expected.abs().max()
         single = lie.exp_affine3d(algebra.float())
-        assert (
-            single.dtype == torch.float32
-            and (single - expected).abs().max() <= 1e-5 * expected.abs().max()
-        )
+        assert single.dtype == torch.float32
+        assert (single - expected).abs().max() <= 1e-5 * expected.abs().max()
 
     @given(st.lists(st.floats(-2, 2), min_size=12, max_size=12))
     @settings(max_examples=100, deadline=None)
@@ -268,14 +264,14 @@ class TestAffine3d:
 
     @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=3))
     @settings(max_examples=100, deadline=None)
-    def test_rotations_are_rigid_however_often_they_turn(self, angles):
+    def test_rotations_are_rigid_at_any_angle(self, angles):
         t = torch.zeros(1, 12, dtype=torch.float64)
         t[0, 3:6] = torch.tensor(angles)
         rotation = self.element(t)[0, :3, :3]
         assert torch.allclose(rotation @ rotation.mT, torch.eye(3, dtype=torch.float64), atol=1e-9)
         assert torch.linalg.det(rotation) == pytest.approx(1)
         axis = t[0, 3:6]
-        assert torch.allclose(rotation @ axis, axis, atol=1e-6)  # an axis stays where it is
+        assert torch.allclose(rotation @ axis, axis, atol=1e-6)  # the axis is fixed
         cosine = (rotation.diagonal().sum() - 1) / 2
         assert cosine == pytest.approx(float(axis.norm().cos()), abs=1e-8)
 
@@ -302,9 +298,8 @@ class TestAffine3d:
         t = (torch.randn(2, 12, dtype=torch.float64) * size).requires_grad_()
         assert torch.autograd.gradcheck(self.element, (t,), atol=1e-5, rtol=1e-4)
 
-    def test_each_element_is_exponentiated_as_if_alone(self):
-        t = torch.tensor([0.01, 0.5, 3.0, 100.0], dtype=torch.float64)[:, None] * torch.randn(
-            4, 12, dtype=torch.float64
-        )
+    def test_each_element_is_independent_of_the_batch(self):
+        sizes = torch.tensor([0.01, 0.5, 3.0, 100.0], dtype=torch.float64)
+        t = sizes[:, None] * torch.randn(4, 12, dtype=torch.float64)
         alone = torch.cat([self.element(row[None]) for row in t])
         assert torch.allclose(self.element(t), alone, rtol=1e-14)

@@ -1,4 +1,4 @@
-"""The wrapper takes networks of timm as they are: a ResNet and a ViT are averaged, trained and asked without a change to them."""
+"""Unchanged networks of timm, a ResNet and a ViT, are averaged, trained and evaluated."""
 
 import pytest
 import torch

@@ -104,19 +104,19 @@ def test_it_renders_without_complaint_and_fits_the_width(visit, name, device):
     assert outside == []
 
 
-def test_a_slider_moves_the_picture_and_says_what_the_model_says(visit):
+def test_a_slider_moves_the_image_and_shows_the_output(visit):
     page = visit("one", **DESKTOP)
     card = page.locator(".card").first
     slider, image, readout = (
-        card.get_by_label("Move along rotate"),
+        card.get_by_label("Transform along rotate"),
         card.locator("img").first,
         card.locator(".readout"),
     )
-    assert readout.inner_text().startswith("as it is") and slider.input_value() == "6"
+    assert readout.inner_text().startswith("unchanged") and slider.input_value() == "6"
     before = image.evaluate("e => e.getBoundingClientRect().left")
     slider.focus()
     page.keyboard.press("End")
-    assert slider.input_value() == "12" and "beyond it" in readout.inner_text()
+    assert slider.input_value() == "12" and "beyond the learned range" in readout.inner_text()
     window = card.locator(".window").first.evaluate("e => e.clientWidth")
     assert before - image.evaluate("e => e.getBoundingClientRect().left") == pytest.approx(
         6 * window, abs=2
@@ -143,19 +143,19 @@ def test_masks_lie_over_their_picture_and_move_with_it(visit):
     card = page.locator(".card").first
     layers = card.locator(".strip:visible img")
     at = "images => images.map(e => Object.values(e.getBoundingClientRect().toJSON()))"  # all at one moment
-    card.get_by_label("Move along rotate").focus()
+    card.get_by_label("Transform along rotate").focus()
     for key in ("Home", "End", "ArrowLeft"):
         page.keyboard.press(key)
         picture, predicted, true = layers.evaluate_all(at)
         assert predicted == pytest.approx(picture, abs=1) and true == pytest.approx(picture, abs=1)
-    assert "of pixels right" in card.locator(".readout").inner_text()
+    assert "of pixels correct" in card.locator(".readout").inner_text()
     assert layers.evaluate_all("images => images.every(e => e.complete && e.naturalWidth > 0)")
 
 
 def test_a_switch_shows_the_predicted_mask_the_true_one_or_neither(visit):
     page = visit("masks", **DESKTOP)
     seen = {}
-    for choice in ("predicted mask", "true mask", "picture alone"):
+    for choice in ("predicted mask", "true mask", "image only"):
         page.get_by_label(choice).check()
         seen[choice] = tuple(
             page.locator(f".strip:visible .{layer}").first.is_visible()
@@ -164,7 +164,7 @@ def test_a_switch_shows_the_predicted_mask_the_true_one_or_neither(visit):
     assert seen == {
         "predicted mask": (True, False),
         "true mask": (False, True),
-        "picture alone": (False, False),
+        "image only": (False, False),
     }
     legend = page.locator(".swatches li")
     assert legend.count() == 4 and "<b>ground" in legend.first.inner_text()

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import augerino
+from augerino import coordinate as ag_coordinate
 from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
-from augerino.report.scale import nice_ticks, scale_of
+from augerino.report.scale import Scale, nice_ticks, unit_of
 from tests.report.runs import coordinate, make_mask_run, make_run, result
 
 HOSTILE = [
@@ -105,10 +106,10 @@ class TestMasks:
             "mean IoU",
             "80.0 %",
             "Intersection over union (IoU)",
-            "ignored, or outside the picture",
+            "ignored, or outside the image",
         ):
             assert words in page.text
-        assert "Share of right answers" not in page.text and "of pixels right" in page.text
+        assert "Fraction of correct" not in page.text and "of pixels correct" in page.text
         assert (
             sum("mask" in (attributes.get("class") or "").split() for _, attributes in page.tags)
             == 2 * 5 * 2
@@ -150,21 +151,24 @@ class TestContent:
         headings = [i for i, (name, _) in enumerate(page.tags) if name in ("h1", "h2")]
         assert len(headings) == 1 + 10
         order = [
-            "What was found",
-            "Does it help?",
-            "Examples on the move",
+            "Learned symmetries",
+            "Held-out performance",
+            "Transformed examples",
             "Evidence",
-            "From start to learned",
+            "Distributions",
             "Training",
+            "Output along orbits",
+            "Results by class",
+            "Seeds",
+            "Configuration",
         ]
-        order += ["Along an orbit", "By class", "Seeds", "How it was made"]
         places = [page.text.index(title) for title in order]
         assert places == sorted(places)
         for words in (
             "Invariant up to ±45.0°",
-            "Not decided",
+            "Undecided",
             "None found",
-            "All the way",
+            "Full range",
             "98.1 %",
             "sha256:3f1c8a02b95d",
         ):
@@ -198,7 +202,7 @@ class TestContent:
         for i, section in enumerate(result()):
             if section not in ("version", "coordinates"):
                 text = page_of(changed(run, tmp_path / str(i), **{section: None})).text
-                assert "What was found" in text and len(text) < len(whole)
+                assert "Learned symmetries" in text and len(text) < len(whole)
 
     def test_a_run_of_nothing_but_coordinates_has_a_page(self, tmp_path):
         (tmp_path / "result.json").write_text(
@@ -242,27 +246,57 @@ class TestContent:
             )
         ).text
         assert (
-            "name 0 name 35 name 36 name 37 name 38 name 39" in text and "34 more outputs" in text
+            "name 0 name 35 name 36 name 37 name 38 name 39" in text
+            and "34 more outputs with lower peaks" in text
         )
 
-    def test_a_first_version_result_is_shown_as_far_as_it_goes(self, run, tmp_path):
-        old = {
-            "bounds": {"rotate": 0.8},
-            "start": {"rotate": 0.3},
-            "true": {"rotate": 0.785},
-            "verdicts": ["rotate: yes, ±45.8°"],
-            "metrics": {"test_loss": 0.1, "test_accuracy": 0.97, "test_items": 40, "copies": 4},
-            "orbits": {
-                "robot": {
-                    "coordinate": "rotate",
-                    "values": [-1.0, 0.0, 1.0],
-                    "outputs": [[0.1, 0.9]] * 3,
-                }
-            },
-        }
-        (tmp_path / "result.json").write_text(json.dumps(old))
-        text = page_of(tmp_path).text
-        assert "Yes, ±45.8°" in text and "97.0 %" in text and "robot, along rotate" in text
+    def test_an_interval_of_factors_names_each_end_once(self, run, tmp_path):
+        scale = coordinate(
+            "scale",
+            unit="log-factor",
+            learned=0.2,
+            limit=1.0,
+            interval=[0.0770, 0.2390],
+            support=[-0.2, 0.2],
+            start_text="×0.74 to ×1.35",
+            learned_text="×0.82 to ×1.22",
+        )
+        seeds = [{"seed": i, "learned": {"scale": 0.1 + 0.1 * i}} for i in range(2)]
+        text = page_of(changed(run, tmp_path / "f", coordinates=[scale], seeds=seeds)).text
+        assert "95 %: ×1.08 to ×1.27" in text and "×1.11 to ×1.22" in text
+        assert not re.search(r"to ×[\d.]+ to", text)
+
+    def test_an_interval_of_percentages_names_its_unit_once(self, run, tmp_path):
+        shift = coordinate("shift", unit="half-images", limit=1.0, interval=[0.5, 0.6])
+        text = page_of(changed(run, tmp_path / "p", coordinates=[shift])).text
+        assert "95 %: ±25.0 to ±30.0 % of the image" in text
+
+    def test_contrast_is_drawn_in_factors(self, run, tmp_path):
+        contrast = coordinate(
+            "contrast",
+            unit=ag_coordinate.SLOPE.symbol,
+            learned=0.4,
+            limit=0.95,
+            interval=[0.3, 0.5],
+        )
+        page = page_of(changed(run, tmp_path / "c", coordinates=[contrast]))
+        assert "extent, factor" in page.text and "own unit" not in page.text
+        scale = Scale(ag_coordinate.SLOPE)
+        assert [scale.text(tick) for tick in scale.ticks(-0.4, 0.4)] == [
+            "×0.5",
+            "×0.67",
+            "×1",
+            "×1.5",
+            "×2",
+        ]
+
+    def test_a_coordinate_without_a_limit_has_a_visible_bar(self, run, tmp_path):
+        noise = coordinate("noise", unit="dB", limit=None, learned=0.4, support=[-0.4, 0.4])
+        page = page_of(changed(run, tmp_path / "l", coordinates=[noise]))
+        bars = [a for name, a in page.tags if "extent" in (a.get("class") or "").split()]
+        assert len(bars) == 1 and float(bars[0]["width"]) > 50
+        classes = [a.get("class") for _, a in page.tags]
+        assert "track" not in classes and "limit of the coordinate" not in page.text
 
     def test_a_distribution_of_any_kind_is_drawn(self, tmp_path):
         settings = [
@@ -293,7 +327,9 @@ class TestComparison:
         )
         page = page_of(run, other)
         assert (
-            "2 runs compared" in page.text and "not learned" in page.text and "±44.0°" in page.text
+            "Comparison of 2 runs" in page.text
+            and "not learned" in page.text
+            and "±44.0°" in page.text
         )
         targets = [a["href"][1:] for name, a in page.tags if name == "a"]
         assert (
@@ -408,7 +444,7 @@ class TestSafety:
         max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     @given(data=st.data())
-    def test_whatever_the_files_hold_there_is_a_page_or_one_sentence(self, tmp_path, data):
+    def test_whatever_the_files_contain_there_is_a_page_or_an_input_error(self, tmp_path, data):
         folder = tmp_path / "run"
         if not folder.exists():
             make_run(folder)
@@ -494,7 +530,9 @@ class TestPieces:
     @given(
         st.floats(-1e9, 1e9),
         st.floats(1e-9, 1e9),
-        st.sampled_from(["rad", "log-factor", "half-images", "of full intensity", "", "dB"]),
+        st.sampled_from(
+            ["rad", "log-factor", "contrast level", "half-images", "of full intensity", "", "dB"]
+        ),
     )
     def test_ticks_are_few_and_within(self, low, span, unit):
         high = low + span
@@ -503,5 +541,7 @@ class TestPieces:
             all(low - room <= tick <= high + room for tick in nice_ticks(low, high))
             and len(nice_ticks(low, high)) <= 6
         )
-        ticks = scale_of(unit).ticks(low, high)
-        assert len(ticks) <= 6 and all(scale_of(unit).text(tick) for tick in ticks)
+        scale = Scale(unit_of(unit))
+        ticks = scale.ticks(low, high)
+        assert len(ticks) <= 6 and all(scale.text(tick) for tick in ticks)
+        assert all(low - room <= tick <= high + room for tick in ticks)

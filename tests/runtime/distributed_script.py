@@ -1,4 +1,4 @@
-"""What each of two processes does for test_distributed.py: FOLDER. Every one writes what it found into FOLDER/RANK.pt."""
+"""The script of each process in test_distributed.py: FOLDER. Writes FOLDER/RANK.pt."""
 
 import contextlib
 import sys
@@ -53,7 +53,7 @@ def fixed_batch(maps, items=7):
 
 
 def gradients(maps):
-    """One step of the loop on this process's share of seven items; the gradients, and what was recorded."""
+    """One step on this process's part of seven items; returns the gradients and the record."""
     model = Fixed(maps)
     objective = ag.Objective(
         masked_nll if maps else F.nll_loss, model.model.augmentation, reg_weight=0.1

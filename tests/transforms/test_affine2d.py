@@ -1,4 +1,4 @@
-"""Affine maps of images: which way they go on the screen, at any aspect ratio, in any precision."""
+"""Affine maps of images: directions on the screen, aspect ratios and precisions."""
 
 import math
 
@@ -31,14 +31,13 @@ def move(image: torch.Tensor, **coordinates: float) -> torch.Tensor:
 
 
 class TestOnScreen:
-    """A bright dot right of, or above, the centre (10, 10) of a 21×21 picture, rows counted downwards."""
+    """A bright dot near the centre (10, 10) of a 21×21 image, as (row, column), rows downwards."""
 
     def test_positive_rotate_turns_clockwise(self):
-        assert brightest(move(dot(10, 16), rotate=math.pi / 2)) == (
-            16,
-            10,
-        )  # from three o'clock to six
-        assert brightest(move(dot(4, 10), rotate=math.pi / 2)) == (10, 16)  # from twelve to three
+        from_three = move(dot(10, 16), rotate=math.pi / 2)
+        assert brightest(from_three) == (16, 10)  # six o'clock
+        from_twelve = move(dot(4, 10), rotate=math.pi / 2)
+        assert brightest(from_twelve) == (10, 16)  # three o'clock
 
     def test_positive_translations_go_right_and_down(self):
         assert brightest(move(dot(10, 10), translate_x=4 / 10.5)) == (10, 14)
@@ -58,20 +57,15 @@ class TestOnScreen:
 
 def test_it_is_a_left_action():
     x = smooth_images(1)
-    a, b = (
-        torch.tensor([[1.5, 0.0]], dtype=torch.float64),
-        torch.tensor([[0.0, 0.2]], dtype=torch.float64),
-    )
+    a = torch.tensor([[1.5, 0.0]], dtype=torch.float64)
+    b = torch.tensor([[0.0, 0.2]], dtype=torch.float64)
     affine = ag.Affine2d("rotate", "translate_x")
     one_after_the_other = affine(affine(x, b), a)
     product = affine.matrix(a) @ affine.matrix(b)
     at_once = functional.warp(x, torch.linalg.inv(product))
     wrong_order = functional.warp(x, torch.linalg.inv(affine.matrix(b) @ affine.matrix(a)))
-    middle = (
-        ...,
-        slice(6, 18),
-        slice(6, 18),
-    )  # nothing near the border has left the frame in between
+    # Only the centre: pixels near the border leave the image between the two maps.
+    middle = (..., slice(6, 18), slice(6, 18))
     assert (one_after_the_other - at_once)[middle].abs().max() < 0.02
     assert (one_after_the_other - wrong_order)[middle].abs().max() > 0.1
 
@@ -85,7 +79,7 @@ def test_quarter_turns_of_a_square_are_exact(turns):
 
 
 def test_a_rotation_is_rigid_on_a_wide_image():
-    # a dot 6 pixels right of the centre of a 21×41 picture goes 6 pixels below it, not 3 or 12
+    # A dot 6 pixels right of the centre of a 21×41 image moves 6 pixels below it, not 3 or 12.
     assert brightest(move(dot(10, 26, 21, 41), rotate=math.pi / 2)) == (16, 20)
     assert brightest(move(dot(26, 10, 41, 21), rotate=math.pi / 2)) == (20, 4)
 
@@ -96,7 +90,7 @@ def test_translations_are_fractions_of_half_the_width_and_half_the_height():
     assert brightest(move(wide, translate_y=8 / 10.5)) == (18, 20)
 
 
-def test_padding_is_what_lies_outside():
+def test_padding_fills_pixels_from_outside():
     ones = torch.ones(1, 1, 8, 8)
     assert move(ones, translate_x=1.0)[..., :4].abs().max() == 0
     t = torch.tensor([[1.0]])
@@ -104,9 +98,9 @@ def test_padding_is_what_lies_outside():
         assert torch.allclose(ag.Affine2d("translate_x", padding=padding)(ones, t), ones)
 
 
-def test_coverage_is_where_the_inverse_sees():
+def test_coverage_is_the_inverse_of_moved_ones():
     affine, x = ag.Affine2d("translate_x"), torch.ones(1, 2, 8, 8)
-    t = torch.tensor([[0.5]])  # two pixels of eight leave on the right and never come back
+    t = torch.tensor([[0.5]])  # two of eight columns leave on the right and are lost
     seen = affine.coverage(x, t)
     assert seen.shape == (1, 1, 8, 8)
     assert torch.equal(seen[0, 0, 0], torch.tensor([1.0] * 6 + [0.0] * 2))
@@ -131,11 +125,11 @@ def test_huge_coordinates_give_finite_images_and_gradients(padding, values):
 
 
 class TestHalfPrecision:
-    """Coordinates in bf16 would be off by pixels, and grid_sample in bf16 is wrong above 32,767 pixels."""
+    """Geometry in bf16 would be off by pixels, and grid_sample fails above 32,767 pixels."""
 
-    @pytest.mark.parametrize("plain", [False, True], ids=["by hand", "in plain operations"])
+    @pytest.mark.parametrize("plain", [False, True], ids=["custom gradient", "plain operations"])
     def test_autocast_changes_nothing(self, plain, monkeypatch):
-        if plain:  # as in a graph and on other devices
+        if plain:  # as in a compiled graph and on other devices
             for module in (functional, table2d):
                 monkeypatch.setattr(module, "eager", lambda *tensors: False)
         x, t = torch.rand(2, 3, 32, 32), torch.rand(2, 6) * 0.5
@@ -164,17 +158,19 @@ class TestHalfPrecision:
         assert (got.float() - expected).abs().max() < 0.01
 
 
-def test_double_images_are_warped_in_double_whatever_the_coordinates_are():
+def test_float64_images_are_warped_in_float64_for_any_dtype_of_t():
     x, t = torch.rand(2, 1, 9, 9, dtype=torch.float64), torch.tensor([[0.1], [0.2]])
     assert torch.equal(ag.Affine2d("rotate")(x, t), ag.Affine2d("rotate")(x, t.double()))
 
 
-def test_wrong_input_is_told_in_one_sentence():
+def test_wrong_input_raises_a_helpful_error():
     with pytest.raises(ag.InputError, match=r"no coordinate 'rotat'\. Did you mean 'rotate'"):
         ag.Affine2d("rotat")
     with pytest.raises(ag.InputError, match="'rotate' twice"):
         ag.Affine2d("rotate", "rotate")
-    with pytest.raises(ag.InputError, match="paddings zeros, border, reflection"):
+    with pytest.raises(
+        ag.InputError, match="padding of zeros, border, reflection, but got 'mirror'"
+    ):
         ag.Affine2d(padding="mirror")
     with pytest.raises(
         ag.InputError, match=r"floating-point images \(B, C, H, W\), but got \(2, 8, 8\)"
@@ -183,6 +179,6 @@ def test_wrong_input_is_told_in_one_sentence():
     with pytest.raises(ag.InputError, match="uint8"):
         ag.Affine2d("rotate")(torch.zeros(2, 1, 8, 8, dtype=torch.uint8), torch.zeros(2, 1))
     with pytest.raises(
-        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row per input, but got \(3, 1\)"
     ):
         ag.Affine2d("rotate")(torch.rand(2, 1, 8, 8), torch.zeros(3, 1))

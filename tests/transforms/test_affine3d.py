@@ -1,4 +1,4 @@
-"""Affine maps of points: which way they go, about what, in any precision."""
+"""Affine maps of point clouds: directions, centre, masks and precisions."""
 
 import math
 
@@ -20,13 +20,13 @@ def move(point: torch.Tensor, **coordinates: float) -> torch.Tensor:
 @pytest.mark.parametrize(
     ("name", "start", "end"), [("rotate_x", Y, Z), ("rotate_y", Z, X), ("rotate_z", X, Y)]
 )
-def test_rotations_follow_the_right_hand(name, start, end):
+def test_rotations_follow_the_right_hand_rule(name, start, end):
     assert torch.allclose(move(start, **{name: math.pi / 2}), end)
     axis = {"rotate_x": X, "rotate_y": Y, "rotate_z": Z}[name]
     assert torch.allclose(move(axis, **{name: 0.7}), axis)
 
 
-def test_rotate_z_is_rotate_of_the_plane():
+def test_rotate_z_is_rotate_of_affine2d():
     t = torch.tensor([[0.3]])
     assert torch.allclose(
         ag.Affine3d("rotate_z").matrix(t)[0, :2, :2], ag.Affine2d("rotate").matrix(t)[0, :2, :2]
@@ -65,11 +65,10 @@ def test_the_papers_nine_come_by_default_and_shears_by_name():
 
 
 def test_it_is_a_left_action():
-    affine, p = ag.Affine3d("rotate_z", "translate_x"), torch.randn(1, 4, 3, dtype=torch.float64)
-    a, b = (
-        torch.tensor([[1.5, 0.0]], dtype=torch.float64),
-        torch.tensor([[0.0, 0.2]], dtype=torch.float64),
-    )
+    affine = ag.Affine3d("rotate_z", "translate_x")
+    p = torch.randn(1, 4, 3, dtype=torch.float64)
+    a = torch.tensor([[1.5, 0.0]], dtype=torch.float64)
+    b = torch.tensor([[0.0, 0.2]], dtype=torch.float64)
     product = affine.matrix(a) @ affine.matrix(b)
     assert torch.allclose(
         affine(affine(p, b), a), p @ product[:, :3, :3].mT + product[:, None, :3, 3]
@@ -91,8 +90,9 @@ def test_ranges_are_two_sided():
 
 
 def test_padded_molecules_move_as_if_alone_and_come_back():
-    """All nine at once, under a mask: no atom sees the padding, the padding stays zero, gradients take no notice of it."""
-    lens, counts = ag.On("positions", ag.Affine3d(), where="mask"), (5, 2, 1)
+    """All nine coordinates under a mask: padding stays zero and contributes no gradient."""
+    lens = ag.On("positions", ag.Affine3d(), where="mask")
+    counts = (5, 2, 1)
     mask = torch.arange(5) < torch.tensor(counts)[:, None]
     positions = torch.randn(3, 5, 3, dtype=torch.float64) * mask[..., None]
     t = torch.randn(3, 9, dtype=torch.float64, requires_grad=True)
@@ -130,7 +130,7 @@ def test_autocast_changes_nothing():
     assert got.dtype == torch.float32 and torch.equal(got, expected)
 
 
-def test_wrong_input_is_told_in_one_sentence():
+def test_wrong_input_raises_a_helpful_error():
     with pytest.raises(ag.InputError, match=r"no coordinate 'rotate'\. Did you mean 'rotate_"):
         ag.Affine3d("rotate")
     with pytest.raises(
@@ -138,11 +138,11 @@ def test_wrong_input_is_told_in_one_sentence():
     ):
         ag.Affine3d("rotate_x")(torch.rand(2, 5, 4), torch.zeros(2, 1))
     with pytest.raises(
-        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row per input, but got \(3, 1\)"
     ):
         ag.Affine3d("rotate_x")(torch.rand(2, 5, 3), torch.zeros(3, 1))
 
 
-def test_it_compiles_whole():
+def test_it_compiles_as_one_graph():
     affine, x, t = ag.Affine3d(), torch.randn(2, 4, 3), torch.rand(2, 9)
     assert torch.equal(torch.compile(affine, backend="eager", fullgraph=True)(x, t), affine(x, t))

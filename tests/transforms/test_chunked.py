@@ -1,4 +1,4 @@
-"""The warp in pieces: the same numbers as the plain one, in every mode, and no gradient that nobody asked for."""
+"""The custom CPU warp agrees with `grid_sample` and computes only the gradients it needs."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ from tests.conftest import smooth_images
 
 @pytest.fixture(params=["whole", "pieces"])
 def size(request, monkeypatch):
-    """Small images are sampled at once, large ones in pieces: these are small, so pieces are made smaller still."""
+    """Samples the small images of these tests at once, or in pieces as if they were large."""
     if request.param == "pieces":
         monkeypatch.setattr(chunked, "copying_pays", lambda: True)
         monkeypatch.setattr(chunked, "SMALL", 0)
@@ -28,7 +28,7 @@ def matrices(count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def both_ways(monkeypatch, x, pull, **options):
-    """Output, gradient of the images and gradient of the matrices: by the plain warp and in pieces."""
+    """Output, gradient of the images and of the matrices, from the plain and the custom warp."""
     found = []
     for way in (lambda *_: False, functional.eager):
         with monkeypatch.context() as patch:
@@ -43,7 +43,7 @@ def both_ways(monkeypatch, x, pull, **options):
 @pytest.mark.parametrize("sampling", ["bilinear", "nearest"])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("window", [None, (20, 9)])
-def test_it_is_the_plain_warp_in_every_mode(size, monkeypatch, sampling, padding, window):
+def test_it_agrees_with_the_plain_warp_in_every_mode(size, monkeypatch, sampling, padding, window):
     x = torch.rand(5, 2, 12, 16)
     for expected, ours in both_ways(
         monkeypatch, x, matrices(5), padding=padding, size=window, sampling=sampling
@@ -53,10 +53,9 @@ def test_it_is_the_plain_warp_in_every_mode(size, monkeypatch, sampling, padding
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
-def test_it_is_the_plain_warp_in_every_precision(size, monkeypatch, dtype):
-    tolerance = (
-        1e-10 if dtype == torch.float64 else 2e-2
-    )  # half precisions are summed in another order
+def test_it_agrees_with_the_plain_warp_in_every_precision(size, monkeypatch, dtype):
+    # Half-precision gradients are summed in another order.
+    tolerance = 1e-10 if dtype == torch.float64 else 2e-2
     for expected, ours in both_ways(
         monkeypatch, torch.rand(5, 3, 12, 12).to(dtype), matrices(5, torch.float64)
     ):
@@ -65,7 +64,7 @@ def test_it_is_the_plain_warp_in_every_precision(size, monkeypatch, dtype):
 
 
 @pytest.mark.parametrize("layout", ["channels_last", "expanded", "sliced"])
-def test_it_is_the_plain_warp_of_any_layout(size, monkeypatch, layout):
+def test_it_agrees_with_the_plain_warp_for_any_layout(size, monkeypatch, layout):
     x = torch.rand(6, 3, 10, 10)
     x = {
         "channels_last": x.to(memory_format=torch.channels_last),
@@ -76,8 +75,8 @@ def test_it_is_the_plain_warp_of_any_layout(size, monkeypatch, layout):
         assert torch.allclose(ours, expected, atol=1e-4)
 
 
-def obvious(x: torch.Tensor, t: torch.Tensor, generators: torch.Tensor) -> torch.Tensor:
-    """matrix_exp, affine_grid, grid_sample."""
+def reference(x: torch.Tensor, t: torch.Tensor, generators: torch.Tensor) -> torch.Tensor:
+    """The reference warp by matrix_exp, affine_grid and grid_sample."""
     matrix = torch.linalg.matrix_exp(lie.combine(-t, generators))
     return F.grid_sample(
         x, F.affine_grid(matrix[:, :2], list(x.shape), align_corners=False), align_corners=False
@@ -87,14 +86,16 @@ def obvious(x: torch.Tensor, t: torch.Tensor, generators: torch.Tensor) -> torch
 @pytest.mark.parametrize(
     "shape", [(3, 1, 28, 28), (3, 3, 32, 32), (2, 3, 96, 96), (2, 3, 224, 224)]
 )
-def test_it_is_the_obvious_warp(size, shape):
-    """Smooth images, since on noise the last bits of a coordinate are seen, in which matrix_exp is no better than ours."""
+def test_it_agrees_with_the_reference_warp(size, shape):
+    """On smooth images; noise would amplify the rounding errors of both exponentials."""
     x = smooth_images(shape[0], shape[1], *shape[2:])
-    t, probe, found = torch.rand(shape[0], 6) - 0.5, torch.rand(shape), []
+    t = torch.rand(shape[0], 6) - 0.5
+    probe = torch.rand(shape)
+    found = []
     generators = torch.tensor(list(lie.AFFINE2D.values()))
     for layer, dtype in (
         (ag.Affine2d(), torch.float32),
-        (partial(obvious, generators=generators), torch.float64),
+        (partial(reference, generators=generators), torch.float64),
     ):
         moving = t.to(dtype).requires_grad_()
         y = layer(x.to(dtype), moving)
@@ -105,7 +106,7 @@ def test_it_is_the_obvious_warp(size, shape):
 
 
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-def test_gradients_are_those_of_finite_differences(size, padding):
+def test_gradients_agree_with_finite_differences(size, padding):
     x = torch.rand(3, 2, 5, 6, dtype=torch.float64, requires_grad=True)
     pull = matrices(3, torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(
@@ -114,7 +115,7 @@ def test_gradients_are_those_of_finite_differences(size, padding):
 
 
 class Masks(TorchDispatchMode):
-    """Notes which gradients the sampler is asked for."""
+    """Records which gradients are requested from the sampler."""
 
     def __init__(self):
         super().__init__()
@@ -128,8 +129,9 @@ class Masks(TorchDispatchMode):
 
 @pytest.mark.parametrize("images", [False, True])
 @pytest.mark.parametrize("matrix", [False, True])
-def test_only_the_gradients_that_are_needed_are_formed(size, images, matrix):
-    x, pull = torch.rand(4, 3, 9, 9, requires_grad=images), matrices(4).requires_grad_(matrix)
+def test_only_the_gradients_that_are_needed_are_computed(size, images, matrix):
+    x = torch.rand(4, 3, 9, 9, requires_grad=images)
+    pull = matrices(4).requires_grad_(matrix)
     with Masks() as masks:
         y = functional.warp(x, pull)
         if images or matrix:
@@ -140,7 +142,9 @@ def test_only_the_gradients_that_are_needed_are_formed(size, images, matrix):
 
 
 def test_a_backward_pass_under_autocast_stays_in_float32(size):
-    x, pull, gradients = torch.rand(4, 3, 9, 9), matrices(4), []
+    x = torch.rand(4, 3, 9, 9)
+    pull = matrices(4)
+    gradients = []
     for enabled in (False, True):
         moving = pull.clone().requires_grad_()
         with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
@@ -149,19 +153,18 @@ def test_a_backward_pass_under_autocast_stays_in_float32(size):
     assert torch.equal(*gradients)
 
 
-def test_differentiating_twice_says_that_it_cannot(size):
+def test_second_derivatives_raise_an_error(size):
     pull = matrices(2).requires_grad_()
     (slope,) = torch.autograd.grad(
         functional.warp(torch.rand(2, 1, 6, 6), pull).square().sum(), pull, create_graph=True
     )
-    with pytest.raises(
-        RuntimeError, match=r"differentiated once, not twice.* detach the coordinates"
-    ):
+    with pytest.raises(RuntimeError, match=r"differentiated only once.*: detach the coordinates"):
         slope.sum().backward()
 
 
-def test_second_derivatives_along_weights_are_not_in_the_way(size):
-    pull, weight = matrices(2).requires_grad_(), torch.ones((), requires_grad=True)
+def test_second_derivatives_with_respect_to_weights_work(size):
+    pull = matrices(2).requires_grad_()
+    weight = torch.ones((), requires_grad=True)
     loss = (functional.warp(torch.rand(2, 1, 6, 6), pull) * weight).square().sum()
     along_weight, along_pull = torch.autograd.grad(loss, (weight, pull), create_graph=True)
     (curvature,) = torch.autograd.grad(along_weight, weight)
@@ -170,7 +173,7 @@ def test_second_derivatives_along_weights_are_not_in_the_way(size):
 
 
 class TestTransforms:
-    """torch.func and forward-mode tangents go through the plain warp."""
+    """torch.func transforms and traces use the plain warp."""
 
     X, PULL = torch.rand(3, 2, 8, 8, dtype=torch.float64), matrices(3, torch.float64)
 
@@ -226,15 +229,15 @@ def test_the_processor_alone_decides_whether_large_images_are_copied(monkeypatch
     assert bool(calls) == (capability != "AVX512")
 
 
-def test_no_images_are_no_images(size):
+def test_an_empty_batch(size):
     pull = torch.zeros(0, 3, 3, requires_grad=True)
     y = functional.warp(torch.zeros(0, 3, 8, 8), pull)
     y.sum().backward()
     assert y.shape == (0, 3, 8, 8) and pull.grad.shape == (0, 3, 3)
 
 
-def test_what_it_keeps_serves_outside_inference_mode():
-    functional._kept_points.cache_clear()
+def test_cached_points_can_be_used_outside_inference_mode():
+    functional._cached_points.cache_clear()
     x, pull = torch.rand(2, 1, 7, 7), matrices(2)
     with torch.inference_mode():
         expected = functional.warp(x, pull)

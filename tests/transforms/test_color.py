@@ -43,10 +43,10 @@ def test_autocast_changes_nothing():
         assert got.dtype == torch.float32 and torch.equal(got, expected)
 
 
-def test_bytes_and_misshapen_coordinates_are_refused():
+def test_integer_images_and_wrong_shapes_are_rejected():
     with pytest.raises(ag.InputError, match=r"floating-point inputs, but got torch.uint8"):
         ag.Brightness()(torch.zeros(2, 1, 4, 4, dtype=torch.uint8), torch.zeros(2, 1))
     with pytest.raises(
-        ag.InputError, match=r"needs coordinates \(10, 1\), one row an input, but got \(5, 2\)"
+        ag.InputError, match=r"needs coordinates \(10, 1\), one row per input, but got \(5, 2\)"
     ):
         ag.Contrast()(torch.rand(10, 1, 4, 4), torch.zeros(5, 2))

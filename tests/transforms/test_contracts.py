@@ -1,4 +1,4 @@
-"""Every transform keeps the laws of its family, in both precisions."""
+"""Every transform satisfies the laws of `check_transform`, in both precisions."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ from augerino.testing import check_transform
 from augerino.transforms import Compose
 from tests.conftest import smooth_images, smooth_signals
 
-SMALL = 0.2  # coordinates at which a smooth image keeps in view and interpolation errs little
+SMALL = 0.2  # coordinates that keep a smooth image in view with a small interpolation error
 
 
 def small(transform):
@@ -30,7 +30,7 @@ AFFINE = [
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 def test_affine2d(names, size, padding):
     affine = ag.Affine2d(*names, padding=padding)
-    # the tolerance of the inverse is what two bilinear interpolations of a smooth image lose
+    # The tolerance of the inverse is the error of two bilinear interpolations.
     check_transform(
         affine,
         smooth_images(height=size[0], width=size[1]),
@@ -69,7 +69,7 @@ def test_flip(names, value):
 @pytest.mark.parametrize("kind", [ag.TimeShift, ag.TimeScale])
 @pytest.mark.parametrize("padding", ["zeros", "border", "circular"])
 def test_time(kind, padding):
-    # a smooth signal loses about this much in two linear interpolations; shrinking it loses more than shifting
+    # The tolerance is about the error of two linear interpolations of a smooth signal.
     transform = kind(padding=padding)
     check_transform(transform, smooth_signals(), t=small(transform), inverse_tolerance=0.05)
 
@@ -109,9 +109,10 @@ def test_compose():
     check_transform(chain, smooth_images(), t=t, inverse_tolerance=0.08)
 
 
-def test_on_passes_the_rest_through():
+def test_on_passes_other_entries_through():
     lens = ag.On("image", ag.Affine2d("rotate"))
-    image, t = smooth_images(), torch.tensor([[0.1], [0.2], [0.3]], dtype=torch.float64)
+    image = smooth_images()
+    t = torch.tensor([[0.1], [0.2], [0.3]], dtype=torch.float64)
     batch = {"image": image, "age": torch.arange(3), "name": "x"}
     moved = lens(batch, t)
     assert torch.equal(moved["image"], ag.Affine2d("rotate")(image, t))
@@ -127,7 +128,7 @@ def test_on_passes_the_rest_through():
 
 
 class TestWhere:
-    """A lens with a mask moves what is there and leaves the padding where it is."""
+    """With a mask, `On` transforms the valid entries and leaves the padding unchanged."""
 
     lens = ag.On("positions", ag.Affine3d("translate_x", "rotate_z"), where="mask")
     t = torch.tensor([[0.5, 1.0], [-2.0, 0.3]])
@@ -141,23 +142,21 @@ class TestWhere:
         moved = self.lens(batch, self.t)
         whole = self.lens.transform(batch["positions"], self.t)
         assert torch.equal(moved["positions"][batch["mask"]], whole[batch["mask"]])
-        assert (
-            moved["positions"][~batch["mask"]].abs().max() == 0
-            and whole[~batch["mask"]].abs().max() > 0
-        )
+        assert moved["positions"][~batch["mask"]].abs().max() == 0
+        assert whole[~batch["mask"]].abs().max() > 0
         assert moved["mask"] is batch["mask"]
         back = self.lens.inverse(moved, self.t)["positions"]
         assert torch.allclose(back, batch["positions"], atol=1e-6)
 
-    def test_a_mask_that_does_not_fit_is_refused(self):
+    def test_a_mask_of_the_wrong_shape_is_rejected(self):
         batch = self.batch()
         with pytest.raises(
             ag.InputError,
-            match=r"needs a mask of the first dimensions of \(2, 4, 3\).*but got \(2, 3\)",
+            match=r"needs a mask over the first dimensions of \(2, 4, 3\).*but got \(2, 3\)",
         ):
             self.lens({**batch, "mask": batch["mask"][:, :3]}, self.t)
         with pytest.raises(
-            ag.InputError, match="found no entry 'mask': the batch is the entries \\['positions'\\]"
+            ag.InputError, match=r"found no entry 'mask': the batch has the entries \['positions'\]"
         ):
             self.lens({"positions": batch["positions"]}, self.t)
 
@@ -200,6 +199,6 @@ def test_device_and_dtype_follow_the_input(transform, shape, device):
         assert y.dtype == dtype and y.device.type == device
 
 
-def test_a_transform_without_an_inverse_says_which_method_to_write():
-    with pytest.raises(TypeError, match=r"write Brightness.inverse\(y, t\)"):
+def test_a_missing_inverse_names_the_method_to_implement():
+    with pytest.raises(TypeError, match=r"implement Brightness.inverse\(y, t\)"):
         ag.Brightness().inverse(torch.rand(1, 1, 2, 2), torch.zeros(1, 1))

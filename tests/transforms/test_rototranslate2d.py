@@ -1,4 +1,4 @@
-"""Rigid maps in the paper's coordinates: a turn about the centre in radians, then a shift in pixels."""
+"""Rotations about the centre in radians, then translations in pixels."""
 
 import math
 
@@ -30,13 +30,13 @@ def test_translations_are_pixels_right_and_down(size):
     assert moved[..., :1, :].abs().max() < 1e-12 and moved[..., :2].abs().max() < 1e-12
 
 
-def test_a_turn_comes_before_a_shift():
-    """Clockwise takes the right to the bottom; the shift then runs along the axes of the screen."""
+def test_the_rotation_comes_before_the_translation():
+    """The rotation takes right to bottom; the translation follows the axes of the screen."""
     moved = ag.RotoTranslate2d()(spot(9, 9, 4, 6), at(QUARTER, 1, 0))
     assert torch.allclose(moved, spot(9, 9, 6, 5), atol=1e-9)
 
 
-def test_a_turn_of_an_oblong_image_is_rigid():
+def test_a_rotation_of_a_wide_image_is_rigid():
     moved = ag.RotoTranslate2d()(spot(9, 21, 4, 13), at(QUARTER, 0, 0))
     assert torch.allclose(moved, spot(9, 21, 7, 10), atol=1e-9)
 
@@ -48,7 +48,7 @@ def test_a_quarter_turn_of_a_square_is_exact():
     )
 
 
-def test_without_shifts_it_is_the_rotation_of_affine2d():
+def test_without_translations_it_is_the_rotation_of_affine2d():
     x, t = smooth_images(height=20, width=36), torch.randn(3, 1, dtype=torch.float64)
     rigid = ag.RotoTranslate2d()(x, F.pad(t, (0, 2)))
     assert torch.allclose(rigid, ag.Affine2d("rotate")(x, t), atol=1e-12)
@@ -73,21 +73,18 @@ class TestPadding:
             assert rigid.window(rigid.canvas(size)) == size
 
     @pytest.mark.parametrize("size", [(24, 24), (12, 16)])
-    def test_corners_survive_any_turn_on_a_canvas_and_not_without(self, size):
+    def test_corners_survive_any_rotation_on_a_canvas_and_not_without(self, size):
         height, width = size
         enough = (math.hypot(*size) - min(size)) / (height + width)
         t = F.pad(torch.linspace(-3, 3, 13, dtype=torch.float64)[:, None], (0, 2))
         x = torch.ones(13, 1, *size, dtype=torch.float64)
         bare, padded = ag.RotoTranslate2d(), ag.RotoTranslate2d(padding=enough)
-        inner = (
-            ...,
-            slice(1, -1),
-            slice(1, -1),
-        )  # the outermost pixels are mixed with what lies beyond them
+        # The outermost pixels are interpolated with the zeros outside.
+        inner = (..., slice(1, -1), slice(1, -1))
         assert padded.coverage(padded(x, t), t)[inner].min() > 0.99
         assert bare.coverage(bare(x, t), t)[inner].min() < 0.01
 
-    def test_a_map_of_no_canvas_is_refused(self):
+    def test_a_map_that_is_no_canvas_is_rejected(self):
         with pytest.raises(
             ag.InputError, match=r"padding=0.25\) cannot crop a map of 13×13 pixels"
         ):
@@ -95,19 +92,19 @@ class TestPadding:
 
 
 @pytest.mark.parametrize("padding", [-0.1, 1.5, math.nan])
-def test_a_padding_that_is_no_fraction_is_refused(padding):
+def test_a_padding_outside_0_to_1_is_rejected(padding):
     with pytest.raises(ag.InputError, match="a fraction of the mean side between 0 and 1"):
         ag.RotoTranslate2d(padding)
 
 
-def test_limits_are_a_half_circle_and_as_many_pixels_as_told():
+def test_limits_are_pi_and_the_given_number_of_pixels():
     assert [c.limit for c in ag.RotoTranslate2d().coordinates] == [math.pi, math.inf, math.inf]
     assert [c.limit for c in ag.RotoTranslate2d(limit=40).coordinates] == [math.pi, 40, 40]
     with pytest.raises(ag.InputError, match="a number of pixels above 0"):
         ag.RotoTranslate2d(limit=0)
 
 
-def test_a_gaussian_says_what_it_does_in_degrees_and_pixels():
+def test_a_gaussian_is_described_in_degrees_and_pixels():
     augmentation = ag.Augmentation(
         ag.RotoTranslate2d(), ag.Gaussian([0.0, 0.0, 1.0], [math.pi / 4, 2.0, 3.0])
     )
@@ -116,7 +113,7 @@ def test_a_gaussian_says_what_it_does_in_degrees_and_pixels():
 
 
 @pytest.mark.parametrize("padding", [0.0, 0.3])
-def test_gradients_reach_the_gaussian_through_there_and_back(padding):
+def test_gradients_reach_the_gaussian_through_forward_and_inverse(padding):
     gaussian = ag.Gaussian([0.0] * 3, [0.5, 1.0, 1.0])
     model = ag.EquivariantModel(
         torch.nn.Conv2d(2, 1, 3, padding=1), ag.Augmentation(ag.RotoTranslate2d(padding), gaussian)

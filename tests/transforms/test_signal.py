@@ -1,4 +1,4 @@
-"""Signals: which way they move, what comes in from outside, and noise that is a function."""
+"""Transforms of signals: directions, padding, and deterministic noise."""
 
 import math
 
@@ -22,58 +22,33 @@ class TestTimeShift:
         assert ag.TimeShift()(RAMP, at(0.5)).flatten().tolist() == [0, 0, 1, 2, 3, 4, 5, 6]
         assert ag.TimeShift()(RAMP, at(-1.0)).flatten().tolist() == [5, 6, 7, 8, 0, 0, 0, 0]
 
-    def test_padding_is_what_comes_in(self):
-        assert ag.TimeShift(padding="border")(RAMP, at(0.5)).flatten().tolist() == [
-            1,
-            1,
-            1,
-            2,
-            3,
-            4,
-            5,
-            6,
-        ]
-        assert ag.TimeShift(padding="circular")(RAMP, at(0.5)).flatten().tolist() == [
-            7,
-            8,
-            1,
-            2,
-            3,
-            4,
-            5,
-            6,
-        ]
+    def test_padding_fills_samples_from_outside(self):
+        border = ag.TimeShift(padding="border")(RAMP, at(0.5))
+        assert border.flatten().tolist() == [1, 1, 1, 2, 3, 4, 5, 6]
+        circular = ag.TimeShift(padding="circular")(RAMP, at(0.5))
+        assert circular.flatten().tolist() == [7, 8, 1, 2, 3, 4, 5, 6]
 
-    def test_between_samples_it_is_linear(self):
-        assert ag.TimeShift()(RAMP, at(0.125)).flatten().tolist() == [
-            0.5,
-            1.5,
-            2.5,
-            3.5,
-            4.5,
-            5.5,
-            6.5,
-            7.5,
-        ]
+    def test_interpolation_is_linear(self):
+        shifted = ag.TimeShift()(RAMP, at(0.125))
+        assert shifted.flatten().tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
 
-    def test_whole_circular_shifts_lose_nothing(self):
+    def test_circular_shifts_by_whole_samples_are_lossless(self):
         x, shift = torch.randn(4, 3, 16), ag.TimeShift(padding="circular")
         t = torch.tensor([[1 / 8], [-3 / 8], [1.0], [2.0]])
         assert torch.equal(shift.inverse(shift(x, t), t), x)
         assert shift.coverage(x, t) is None
 
-    def test_coverage_is_what_comes_back(self):
+    def test_coverage_marks_the_samples_that_survive(self):
         shift = ag.TimeShift()
         seen = shift.coverage(RAMP, at(0.5))
         assert seen.flatten().tolist() == [1] * 6 + [0] * 2
         assert torch.equal(shift.inverse(shift(RAMP, at(0.5)), at(0.5)), RAMP * seen)
 
-    def test_long_signals_stay_sharp_in_single_precision(self):
+    def test_precision_does_not_depend_on_the_length_in_float32(self):
         x = torch.randn(1, 1, 1_000_003)
         assert torch.equal(ag.TimeShift()(x, at(0.0)), x)
-        step = at(
-            2 / x.shape[-1]
-        )  # one sample: float32 could not tell it from none if it counted from the start
+        # A shift by one sample; absolute positions in float32 could not resolve it.
+        step = at(2 / x.shape[-1])
         assert (ag.TimeShift()(x, step)[..., 1:] - x[..., :-1]).abs().max() < 1e-3
 
 
@@ -81,19 +56,16 @@ class TestTimeScale:
     def test_positive_stretches_about_the_middle(self):
         x = torch.zeros(1, 1, 21)
         x[..., 13] = 1
-        assert (
-            int(ag.TimeScale()(x, at(math.log(2))).argmax()) == 16
-        )  # three samples from the middle become six
-        assert ag.TimeScale()(x, at(math.log(2))).sum() == pytest.approx(2)
+        stretched = ag.TimeScale()(x, at(math.log(2)))
+        assert int(stretched.argmax()) == 16  # three samples from the centre become six
+        assert stretched.sum() == pytest.approx(2)
 
-    def test_what_comes_in_when_it_shrinks(self):
+    def test_padding_fills_samples_from_outside_when_it_shrinks(self):
         half = at(-math.log(2))
-        assert ag.TimeScale()(RAMP, half).flatten().tolist() == pytest.approx(
-            [0, 0, 1.5, 3.5, 5.5, 7.5, 0, 0], abs=1e-5
-        )
-        assert ag.TimeScale(padding="border")(RAMP, half).flatten().tolist() == pytest.approx(
-            [1, 1, 1.5, 3.5, 5.5, 7.5, 8, 8], abs=1e-5
-        )
+        zeros = ag.TimeScale()(RAMP, half).flatten().tolist()
+        assert zeros == pytest.approx([0, 0, 1.5, 3.5, 5.5, 7.5, 0, 0], abs=1e-5)
+        border = ag.TimeScale(padding="border")(RAMP, half).flatten().tolist()
+        assert border == pytest.approx([1, 1, 1.5, 3.5, 5.5, 7.5, 8, 8], abs=1e-5)
 
     @pytest.mark.parametrize("t", [-1e3, 1e3])
     @pytest.mark.parametrize(
@@ -112,11 +84,11 @@ def test_gain_multiplies_and_its_inverse_is_exact():
 
 
 class TestNoiseLevel:
-    """Noise that looks random and is a function of the item and t alone."""
+    """Pseudo-random noise that is a function of the input and t alone."""
 
     noise = ag.NoiseLevel()
 
-    def test_it_is_as_strong_as_t_says(self):
+    def test_its_strength_is_t(self):
         x = torch.randn(3, 2, 20_000) * torch.tensor([0.01, 1.0, 100.0])[:, None, None] + 5
         t = torch.tensor([[0.1], [-0.5], [1.0]])
         added = (self.noise(x, t) - x).flatten(1)
@@ -130,7 +102,7 @@ class TestNoiseLevel:
         for lag in (1, 2, 3, 16, 256, 65_536):
             assert abs((n[lag:] * n[:-lag]).mean()) < 1.5 * error
 
-    def test_the_same_pair_gets_the_same_noise_and_another_pair_other_noise(self):
+    def test_equal_pairs_get_equal_noise_and_other_pairs_independent_noise(self):
         x = torch.randn(1, 1, 10_000)
         nearly = x.clone()
         nearly[..., 0] += 1e-6
@@ -152,16 +124,15 @@ class TestNoiseLevel:
         assert torch.equal(before, torch.get_rng_state())
 
     def test_the_gradient_is_that_of_the_strength(self):
-        x, t = (
-            torch.randn(2, 1, 50, dtype=torch.float64),
-            torch.tensor([[0.2], [-0.4]], dtype=torch.float64, requires_grad=True),
-        )
+        x = torch.randn(2, 1, 50, dtype=torch.float64)
+        t = torch.tensor([[0.2], [-0.4]], dtype=torch.float64, requires_grad=True)
         y = self.noise(x, t)
         (gradient,) = torch.autograd.grad(y.sum(), t)
         assert torch.allclose(gradient, ((y - x) / t[..., None]).sum((1, 2))[:, None])
 
     def test_a_constant_signal_stays_as_it_is_with_finite_gradients(self):
-        x, t = torch.full((2, 1, 9), 3.0, requires_grad=True), torch.ones(2, 1, requires_grad=True)
+        x = torch.full((2, 1, 9), 3.0, requires_grad=True)
+        t = torch.ones(2, 1, requires_grad=True)
         y = self.noise(x, t)
         assert torch.allclose(y, x)
         assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(y.sum(), (x, t)))
@@ -184,7 +155,7 @@ def test_autocast_changes_nothing(transform):
 
 
 @pytest.mark.parametrize("transform", ALL, ids=lambda t: type(t).__name__)
-def test_they_compile_whole(transform):
+def test_they_compile_as_one_graph(transform):
     x, t = torch.randn(2, 3, 50), torch.tensor([[0.3], [-0.2]])
     assert torch.equal(
         torch.compile(transform, backend="eager", fullgraph=True)(x, t), transform(x, t)
@@ -216,16 +187,16 @@ def test_extents_read_in_human_units():
     }
 
 
-def test_wrong_input_is_told_in_one_sentence():
+def test_wrong_input_raises_a_helpful_error():
     with pytest.raises(
         ag.InputError,
-        match="TimeShift knows the paddings zeros, border, circular, but got 'mirror'",
+        match="TimeShift needs a padding of zeros, border, circular, but got 'mirror'",
     ):
         ag.TimeShift(padding="mirror")
     with pytest.raises(ag.InputError, match=r"signals \(B, C, T\), but got \(2, 8\)"):
         ag.TimeScale()(torch.rand(2, 8), torch.zeros(2, 1))
     with pytest.raises(
-        ag.InputError, match=r"needs coordinates \(2, 1\), one row an input, but got \(3, 1\)"
+        ag.InputError, match=r"needs coordinates \(2, 1\), one row per input, but got \(3, 1\)"
     ):
         ag.Gain()(torch.rand(2, 1, 8), torch.zeros(3, 1))
     with pytest.raises(ag.InputError, match=r"needs offsets \(1, 8\), but got \(1, 7\)"):

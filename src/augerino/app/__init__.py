@@ -1,1 +1,1 @@
-"""What each sub-command does. Only `options` is imported before the arguments are known: it needs no torch."""
+"""The command line. Only `cli` and `options` are imported for every command; they need no torch."""

@@ -1,4 +1,4 @@
-"""What can be run: names, sections, data, times and the paper's numbers. No torch."""
+"""The experiments: sections, data, run times and the paper's results. Does not import torch."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,7 +14,7 @@ PRESETS = ("quick", "cpu", "paper")
 
 @dataclass(frozen=True)
 class Entry:
-    """One experiment, of the paper or beyond it."""
+    """One experiment and what `augerino list` shows of it."""
 
     name: str
     module: str
@@ -32,7 +32,7 @@ ENTRIES = (
         module="augerino.paper.experiments.rotmnist",
         section="4.1",
         title="full rotational invariance",
-        data="mnist.npz (or downloaded)",
+        data="mnist.npz, or downloaded",
         paper="98.9 % accuracy, full circle",
         quick="1 min",
         cpu="60 min",
@@ -42,7 +42,7 @@ ENTRIES = (
         module="augerino.paper.experiments.mario",
         section="4.2",
         title="soft invariance",
-        data="own sprites; mario_iggy.npz where present",
+        data="generated sprites; mario_iggy.npz if present",
         paper="rotation up to ±45°",
         quick="1 min",
         cpu="30 min",
@@ -52,7 +52,7 @@ ENTRIES = (
         module="augerino.paper.experiments.olivetti",
         section="4.3",
         title="no invariance",
-        data="olivetti.npz (or downloaded)",
+        data="olivetti.npz, or downloaded",
         paper="rotation support 0.003 rad",
         quick="1 min",
         cpu="30 min",
@@ -62,8 +62,8 @@ ENTRIES = (
         module="augerino.paper.experiments.camvid",
         section="8",
         title="equivariance: segmentation",
-        data="CamVid's folders or camvid_small.npz",
-        paper="accuracy 69.8 % (68.7 % without)",
+        data="the folders of CamVid, or camvid_small.npz",
+        paper="accuracy 69.8 % (without augmentation 68.7 %)",
         quick="1 min",
         cpu="45 min",
     ),
@@ -71,9 +71,9 @@ ENTRIES = (
         name="why",
         module="augerino.paper.experiments.why",
         section="5",
-        title="why it works: loss against the bound",
-        data="own sprites",
-        paper="flat inside, rising beyond",
+        title="loss as a function of the bound",
+        data="generated sprites",
+        paper="flat within the true range, rising beyond",
         quick="1 min",
         cpu="2 min",
     ),
@@ -81,9 +81,9 @@ ENTRIES = (
         name="cifar10",
         module="augerino.paper.experiments.cifar10",
         section="6",
-        title="image recognition: learned, fixed, published",
-        data="CIFAR-10: cifar10.npz, binary or Python version (or downloaded)",
-        paper="93.81 % (92.64 % fixed)",
+        title="image recognition",
+        data="cifar10.npz or the published archives, or downloaded",
+        paper="93.81 % (fixed augmentation 92.64 %)",
         quick="1 min",
         cpu="5 h",
     ),
@@ -92,8 +92,8 @@ ENTRIES = (
         module="augerino.paper.experiments.stl10",
         section="9",
         title="brightness and contrast",
-        data="STL-10: stl10.npz or binary version (or downloaded)",
-        paper="89.7 % (89.0 % without)",
+        data="stl10.npz or the published archive, or downloaded",
+        paper="89.7 % (without augmentation 89.0 %)",
         quick="1 min",
         cpu="100 min",
     ),
@@ -101,9 +101,9 @@ ENTRIES = (
         name="flatness",
         module="augerino.paper.experiments.flatness",
         section="appendix",
-        title="width of solutions: effective dimension and random rays",
-        data="CIFAR-10, as cifar10; needs augerino[flatness]",
-        paper="flatter with Augerino",
+        title="flatness of the solutions",
+        data="as cifar10; needs augerino[flatness]",
+        paper="flatter with a learned augmentation",
         quick="1 min",
         cpu="50 min",
     ),
@@ -112,18 +112,18 @@ ENTRIES = (
         module="augerino.paper.experiments.qm9",
         section="7",
         title="molecules",
-        data="QM9: archive, .npz or qm9_small.npz",
-        paper="HOMO 52.7 to 38.3 meV",
+        data="the archive of QM9, an .npz file or qm9_small.npz",
+        paper="HOMO error 38.3 meV (without augmentation 52.7)",
         quick="1 min",
         cpu="2 h",
     ),
     Entry(
         name="recovery",
         module="augerino.benchmark.experiment",
-        section="beyond",
-        title="known answers, found from an uninformed start?",
-        data="own; mnist.npz and cifar10.npz with --hard",
-        paper="no such table",
+        section="-",
+        title="recovery of known ranges",
+        data="generated; mnist.npz and cifar10.npz with --hard",
+        paper="not in the paper",
         quick="1 min",
         cpu="10 h",
     ),
@@ -136,7 +136,7 @@ def entry_of(name: str) -> Entry:
         if entry.name == name:
             return entry
     known = ", ".join(entry.name for entry in ENTRIES)
-    raise InputError(f"There is no experiment '{name}'. There are: {known}.")
+    raise InputError(f"Unknown experiment '{name}'. Choose one of: {known}.")
 
 
 def find(name: str) -> "Experiment":

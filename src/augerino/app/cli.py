@@ -1,4 +1,4 @@
-"""The command: parses and calls. Torch is imported only once there is work to do."""
+"""The `augerino` command: parses the options. Imports torch only for commands that need it."""
 
 import errno
 import io
@@ -8,97 +8,91 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from augerino.app.wrapping import wrap
 from augerino.errors import InputError, NonFiniteLoss
 from augerino.runtime.allocator import keep_memory
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # met by writing only
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # raised only by writing
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command and returns its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
+    """Runs the command and returns its exit code.
+
+    Returns:
+        0 for success, 1 for failure, 2 for wrong input, 130 after an interruption.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words in (["--version"], ["-V"]):
         sys.stdout.write(f"augerino {version('augerino')}\n")
         return 0
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ± or × still gets its answer
-    os.environ.setdefault(
-        "OMP_WAIT_POLICY", "PASSIVE"
-    )  # idle threads sleep: a busy machine costs 2x, not 20x
-    keep_memory()
+    _prepare_process()
     try:
-        if (
-            "LOCAL_RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
-        ):  # as torchrun sets them
-            from augerino.app import processes
-
-            return processes.run(words, _run)
-        if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
-            from augerino.app import experiment
-
-            return experiment.run(words[1], words[2:])
-        return _run(words)
-    except (InputError, NonFiniteLoss) as error:
-        sys.stderr.write(f"augerino: {error}\n")
-        return 2 if isinstance(error, InputError) else 1
-    except BrokenPipeError:  # whoever read our output has left
+        return _dispatch(words)
+    except SystemExit as end:  # the option parser has printed the help or an error
+        return int(end.code or 0)
+    except InputError as error:
+        return _fail(str(error), 2)
+    except NonFiniteLoss as error:
+        return _fail(str(error), 1)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except BrokenPipeError:  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in _DISK_ERRORS:
             raise
-        what = error.filename or "what was to be written"
-        sys.stderr.write(
-            f"augerino: Cannot write {what}: {error.strerror}. Make room, then go on with --resume or begin again.\n"
-        )
-        return 2
+        problem = f"Cannot write {error.filename or 'a file'}: {error.strerror}."
+        return _fail(f"{problem} Free some space, then use --resume or start again.", 2)
     except (MemoryError, RuntimeError) as error:
-        if (
-            not isinstance(error, MemoryError)
-            and "DefaultCPUAllocator" not in str(error)
-            and "out of memory" not in str(error)
-        ):
+        if not _is_out_of_memory(error):
             raise
-        sys.stderr.write(
-            "augerino: There is not enough memory for this. Smaller --batch-size, --size, --width or --train-copies need less.\n"
+        return _fail(
+            "Not enough memory. Reduce --batch-size, --size, --width or --train-copies.", 1
         )
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("augerino: interrupted\n")
-        return 130
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(wrap(f"augerino: {message}", sys.stderr) + "\n")
+    return code
+
+
+def _prepare_process() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # for terminals without ± or ×
+    # Idle threads sleep. Spinning ones slow the training down 20x instead of 2x on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    keep_memory()
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, MemoryError):
+        return True
+    return any(sign in str(error) for sign in ("DefaultCPUAllocator", "out of memory"))
+
+
+def _dispatch(words: list[str]) -> int:
+    """Runs the command in this process, or as one of the processes that torchrun started."""
+    if "LOCAL_RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        from augerino.app import processes
+
+        return processes.run(words, _run)
+    if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
+        from augerino.app import experiment
+
+        return experiment.run(words[1], words[2:])
+    return _run(words)
 
 
 def _run(words: list[str]) -> int:
-    import tyro
+    from augerino.app.options import ExportOptions, ListOptions, ReportOptions, RunOptions
 
-    from augerino.app.options import (
-        ExportOptions,
-        LearnOptions,
-        ListOptions,
-        ReportOptions,
-        RunOptions,
-    )
-    from augerino.app.parsing import in_a_sentence
-
-    commands: dict[str, Callable[..., Any]] = {
-        "learn": LearnOptions,
-        "report": ReportOptions,
-        "export": ExportOptions,
-        "run": RunOptions,
-        "list": ListOptions,
-    }
-    with in_a_sentence(f"augerino {words[0]}" if words and words[0] in commands else "augerino"):
-        options = tyro.extras.subcommand_cli_from_dict(
-            commands,
-            prog="augerino",
-            description="Learn the symmetries of your data. Start with: augerino learn",
-            args=words or ["--help"],
-        )
+    options = _parse(words)
     if isinstance(options, ListOptions):
-        from augerino.app import listing as catalogue
+        from augerino.app import listing
 
-        return catalogue.run()
+        return listing.run()
     if isinstance(options, ExportOptions):
         from augerino.app import export
 
@@ -109,13 +103,35 @@ def _run(words: list[str]) -> int:
         return report.run(options)
     if isinstance(options, RunOptions):
         if options.resume is None:
-            raise InputError("run needs the name of an experiment; `augerino list` lists them.")
+            raise InputError("Missing name of the experiment. `augerino list` lists them.")
         from augerino.app import experiment
 
         return experiment.resume(options.resume, take_over=options.take_over)
     from augerino.app import learn
 
     return learn.run(options, words)
+
+
+def _parse(words: list[str]) -> Any:
+    import tyro
+
+    from augerino.app import options
+    from augerino.app.parsing import NUMBERS
+
+    commands: dict[str, Callable[..., Any]] = {
+        "learn": options.LearnOptions,
+        "report": options.ReportOptions,
+        "export": options.ExportOptions,
+        "run": options.RunOptions,
+        "list": options.ListOptions,
+    }
+    with NUMBERS:
+        return tyro.extras.subcommand_cli_from_dict(
+            commands,
+            prog="augerino",
+            description="Learn the symmetries of your data. Start with: augerino learn",
+            args=words or ["--help"],
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""What the terminal shows: a live line while training, a table at the end."""
+"""Output on the terminal: progress during training, tables at the end."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,28 +12,30 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from augerino.app.wrapping import wrap
 from augerino.augmentation import Augmentation
 from augerino.data import Dataset
 from augerino.diagnostics import Estimate, Score, Verdict
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
 
-console = Console(highlight=False, markup=False)  # what a user named is printed as it is
+console = Console(highlight=False, markup=False)  # names of users are printed verbatim
 
 
-def say(sentence: str) -> None:
-    """Prints one sentence, as long as it may be, on one line."""
-    console.print(sentence, soft_wrap=True)
+def say(message: str) -> None:
+    """Prints a message, wrapped at the width of the terminal; one line elsewhere."""
+    console.print(wrap(message, console.file), soft_wrap=True)
 
 
 class TrainingDisplay:
-    """Shows a training as it goes: live on a terminal, a line now and then elsewhere."""
+    """Progress of a training: a live display on a terminal, about ten lines elsewhere."""
 
     def __init__(
         self, epochs: int, steps: int, augmentation: Augmentation, title: str = ""
     ) -> None:
         self._title = f"{title}: " if title else ""
-        self._epochs, self._steps = epochs, steps
+        self._epochs = epochs
+        self._steps = steps
         self._coordinates = augmentation.transform.coordinates
         self._extent = augmentation.extent
         self._progress = Progress(
@@ -48,40 +51,47 @@ class TrainingDisplay:
         table = Table.grid(padding=(0, 2))
         for coordinate in self._coordinates:
             extent = self._extent[coordinate.name]
-            limit = coordinate.limit
-            bar = ProgressBar(total=limit, completed=min(extent, limit), width=24)
             text = Text(coordinate.unit.extent(extent), style="cyan")
-            table.add_row(coordinate.name, bar, text)
+            table.add_row(coordinate.name, _range_bar(extent, coordinate.limit), text)
         return Group(self._progress, table)
 
     def on_step(self, epoch: int, step: int, loss: float) -> None:
-        """Moves the bar within an epoch."""
+        """Updates the progress within an epoch."""
         self._progress.update(
             self._task, completed=epoch - 1 + step / self._steps, loss=f"{loss:.4f}"
         )
 
     def on_epoch(self, record: Epoch) -> None:
-        """Shows where an epoch left the bounds."""
+        """Shows the extents after an epoch."""
         self._extent = record.extent
         self._progress.update(
             self._task, completed=record.epoch, epoch=record.epoch, loss=f"{record.loss:.4f}"
         )
-        if not console.is_terminal and (
-            record.epoch % max(self._epochs // 10, 1) == 0 or record.epoch == self._epochs
-        ):
-            bounds = "  ".join(
-                f"{coordinate.name} {coordinate.unit.extent(record.extent[coordinate.name])}"
-                for coordinate in self._coordinates
-            )
-            line = f"{self._title}epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}  {bounds}"
-            console.print(line.rstrip(), soft_wrap=True)
+        is_due = record.epoch % max(self._epochs // 10, 1) == 0 or record.epoch == self._epochs
+        if is_due and not console.is_terminal:
+            console.print(self._line(record), soft_wrap=True)
+
+    def _line(self, record: Epoch) -> str:
+        progress = f"{self._title}epoch {record.epoch}/{self._epochs}  loss {record.loss:.4f}"
+        extents = (
+            f"{coordinate.name} {coordinate.unit.extent(record.extent[coordinate.name])}"
+            for coordinate in self._coordinates
+        )
+        return "  ".join([progress, *extents])
+
+
+def _range_bar(extent: float, limit: float) -> ProgressBar | Text:
+    """The extent as a fraction of its limit; empty for a coordinate without a limit."""
+    if not math.isfinite(limit):
+        return Text("")
+    return ProgressBar(total=limit, completed=min(extent, limit), width=24)
 
 
 @contextmanager
 def training_display(
     epochs: int, steps: int, augmentation: Augmentation, title: str = ""
 ) -> Iterator[TrainingDisplay]:
-    """The display of one training, for as long as it lasts."""
+    """Displays the progress of one training while the context is open."""
     display = TrainingDisplay(epochs, steps, augmentation, title)
     if not console.is_terminal:
         yield display
@@ -92,7 +102,7 @@ def training_display(
 
 @contextmanager
 def reading(name: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows how far the reading of files is; yields what to call with how many are done, of how many."""
+    """Displays the progress of reading files; yields a function of (files read, all files)."""
     if not console.is_terminal:
         yield lambda done, total: None
         return
@@ -107,64 +117,52 @@ def reading(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def print_data(dataset: Dataset, recipe: Recipe, folder: Path) -> None:
-    """What was found at the path, what is going to be done, and where it goes."""
+    """Prints what the data are, the seed and the run folder."""
     classes = f", {len(dataset.class_names)} classes" if dataset.class_names else ""
     shape = "×".join(map(str, dataset.shape))
-    console.print(
-        f"{dataset.kind} {shape}, {dataset.task}{classes}: {dataset.n_train} to learn from, {dataset.n_test} held out; "
-        f"seed {recipe.seed}, into {folder}",
-        soft_wrap=True,
-    )
+    say(f"Data: {dataset.kind} of shape {shape}, {dataset.task}{classes}")
+    say(f"Samples: {dataset.n_train} for training, {dataset.n_test} held out")
     for note in dataset.notes:
-        console.print(f"  {note}", soft_wrap=True)
+        say(f"Note: {note}")
+    say(f"Run folder: {folder} (seed {recipe.seed})")
 
 
 def print_scores(scores: Sequence[Score], task: str) -> None:
-    """The models side by side on held-out data."""
-    what = {"classification": "accuracy", "segmentation": "pixel accuracy"}.get(
-        task, "squared error"
-    )
+    """Prints a table of the models on held-out data."""
+    metrics = {"classification": "accuracy", "segmentation": "pixel accuracy"}
+    metric = metrics.get(task, "squared error")
     overlap = ("mean IoU", "95 % interval") if scores[0].mean_iou else ()
-    table = Table(
-        box=None, header_style="bold", pad_edge=False, padding=(0, 2 if overlap else 3, 0, 0)
-    )  # 80 columns wide
-    for heading in (f"held-out ({scores[0].n_items} items)", what, "95 % interval", *overlap):
+    gap = 2 if overlap else 3  # so that the table fits into 80 columns
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, gap, 0, 0))
+    for heading in (f"{scores[0].n_items} held-out samples", metric, "95 % interval", *overlap):
         table.add_column(heading, no_wrap=True)
     for entry in scores:
-        told = [
-            text
-            for shown in (entry.accuracy or entry.loss, entry.mean_iou)
-            if shown
-            for text in _told(shown, entry)
-        ]
-        table.add_row(entry.name, *told)
+        as_percent = entry.accuracy is not None
+        cells = [*_cells(entry.accuracy or entry.loss, as_percent=as_percent)]
+        if entry.mean_iou is not None:
+            cells.extend(_cells(entry.mean_iou, as_percent=as_percent))
+        table.add_row(entry.name, *cells)
     console.print()
     console.print(table)
 
 
-def _told(estimate: Estimate, entry: Score) -> tuple[str, str]:
-    """A mean and its interval, shares as percentages."""
-    mean, low, high = (
-        f"{v:.1%}" if entry.accuracy else f"{v:.4g}"
-        for v in (estimate.mean, estimate.low, estimate.high)
-    )
-    return mean, f"{low} to {high}"
+def _cells(estimate: Estimate, *, as_percent: bool) -> tuple[str, str]:
+    """A mean and its interval as text."""
+    style = ".1%" if as_percent else ".4g"
+    return f"{estimate.mean:{style}}", f"{estimate.low:{style}} to {estimate.high:{style}}"
 
 
 def print_seeds(augmentation: Augmentation, bounds: Sequence[dict[str, float]]) -> None:
-    """What each seed learned, coordinate by coordinate."""
+    """Prints the extent that each seed learned, one line per coordinate."""
     console.print()
     for coordinate in augmentation.transform.coordinates:
         name = coordinate.name
-        texts = ", ".join(coordinate.unit.extent(found[name]) for found in bounds)
-        console.print(
-            f"{name} over {len(bounds)} seeds: {texts}",
-            soft_wrap=True,
-        )
+        extents = ", ".join(coordinate.unit.extent(found[name]) for found in bounds)
+        say(f"{name} over {len(bounds)} seeds: {extents}")
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """The table of what was learned, then one sentence a coordinate."""
+    """Prints a table of the learned ranges, then one sentence per coordinate."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     for heading in ("coordinate", "start", "learned"):
         table.add_column(heading, no_wrap=True)
@@ -176,4 +174,4 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
     console.print(table)
     console.print()
     for verdict in verdicts:
-        console.print(verdict.sentence, soft_wrap=True)
+        say(verdict.sentence)

@@ -1,9 +1,8 @@
-"""`augerino run`: an experiment's trials, its table beside the paper's numbers, and its figures, in a run folder."""
+"""`augerino run`: runs the trials of an experiment and writes its table and figures."""
 
 import argparse
 import dataclasses
 import shlex
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from rich.table import Table
 
 from augerino.app import catalogue
 from augerino.app.console import console, say
-from augerino.app.parsing import in_a_sentence
+from augerino.app.parsing import NUMBERS
 from augerino.app.run_folder import RunFolder
 from augerino.errors import InputError
 from augerino.runtime import files
@@ -40,22 +39,16 @@ def run(name: str, words: list[str]) -> int:
     try:
         chosen, rest = common.parse_known_args(words)
     except argparse.ArgumentError as error:
-        raise InputError(f"{error.argument_name} needs a value.") from error
+        raise InputError(f"Missing value of {error.argument_name}.") from error
     known = [name for name in catalogue.PRESETS if name in experiment.presets]
     if chosen.preset not in known:
-        raise InputError(f"There is no preset '{chosen.preset}': choose one of {', '.join(known)}.")
+        raise InputError(f"Unknown preset '{chosen.preset}'. Choose one of: {', '.join(known)}.")
     preset = experiment.presets[chosen.preset]
-    with in_a_sentence(f"augerino run {name}"):
-        settings = tyro.cli(
-            type(preset),
-            default=preset,
-            args=rest,
-            prog=f"augerino run {name}",
-            description=f"{type(preset).__doc__} Also: --preset {'|'.join(known)} (now {chosen.preset}), --data DIR, --out DIR.",
-        )
+    settings = _parse(rest, name, preset, known)
     settings.check()
     check_trial_names(experiment.rows(settings))
-    before, after = settings_json(preset), settings_json(settings)
+    before = settings_json(preset)
+    after = settings_json(settings)
     changed = {key: value for key, value in after.items() if value != before[key]}
     experiment_data_check(experiment, settings, chosen.data)
     folder = RunFolder.create(chosen.out, name)
@@ -71,8 +64,22 @@ def run(name: str, words: list[str]) -> int:
         return _go(experiment, settings, folder, config)
 
 
+def _parse(words: list[str], name: str, preset: BaseSettings, presets: list[str]) -> BaseSettings:
+    """The settings of a preset, changed by the options of the command line."""
+    about = (type(preset).__doc__ or "").strip()
+    common = f"Common options: --preset {'|'.join(presets)}, --data DIR, --out DIR"
+    with NUMBERS:
+        return tyro.cli(
+            type(preset),
+            default=preset,
+            args=words,
+            prog=f"augerino run {name}",
+            description=f"{about}\n\n{common}",
+        )
+
+
 def resume(path: str, *, take_over: bool = False) -> int:
-    """Goes on with an interrupted run, and returns the exit code."""
+    """Resumes an interrupted run and returns the exit code."""
     folder = RunFolder.open(path)
     experiment, settings, config = read_settings(folder)
     with folder.writing(take_over=take_over, say=say):
@@ -80,8 +87,12 @@ def resume(path: str, *, take_over: bool = False) -> int:
 
 
 def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str, Any]]:
-    """The experiment of a run folder, its settings, and the whole configuration, which may come from anybody."""
+    """The experiment, settings and configuration of a run folder, which is not trusted."""
     config = folder.read_config()
+    if "recipe" in config:
+        raise InputError(
+            f"{folder.path} is a run of `augerino learn`. Resume it with `augerino learn --resume`."
+        )
     try:
         experiment = catalogue.find(str(config["experiment"]))
         kind: Any = type(experiment.presets["cpu"])
@@ -91,61 +102,57 @@ def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str
         }
         for key, value in values.items():
             if not _is_like(value, getattr(kind, key)):
-                raise TypeError(f"{key} cannot be {value!r}")
+                raise TypeError(f"invalid value of {key}: {value!r}")
         settings = kind(**values)
         settings.check()
         check_trial_names(experiment.rows(settings))
         if not isinstance(config["changed"], dict) or not isinstance(config["data"], str | None):
-            raise TypeError("'changed' or 'data' is of the wrong type")
+            raise TypeError("wrong type of 'changed' or 'data'")
         return experiment, settings, {**config, "preset": str(config["preset"])}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{folder.config_file} does not hold the settings of an experiment ({error})."
+            f"{folder.config_file} does not contain the settings of an experiment ({error})."
         ) from error
 
 
 def _is_like(value: Any, default: Any) -> bool:
-    """Whether a value is of the type of a setting's default; a number may be whole, and what is nothing by default anything."""
+    """Whether a value has the type of a setting's default; an int may stand for a float."""
     if isinstance(default, tuple):
-        like = default[0] if default else ""  # of a setting that is empty by default: names
+        like = default[0] if default else ""  # an empty default is a tuple of names
         return isinstance(value, tuple) and all(_is_like(item, like) for item in value)
     if default is None:
         return isinstance(value, int | float | str | None)
-    return type(value) is type(default) or (
-        type(default) is float and type(value) is int and abs(value) < 2**53
-    )
+    if type(default) is float and type(value) is int:
+        return abs(value) < 2**53
+    return type(value) is type(default)
 
 
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
-    """Finds out before a folder is made whether the data can be had. A wrong name is no reason to download gigabytes."""
+    """Reads the data of seed 0 before a run folder is created, so that errors come early.
+
+    A folder that does not exist is an error: a typing mistake must not start a large download.
+    """
     if data is not None and not Path(data).exists():
-        raise InputError(
-            f"There is no folder {data}: name the one that has the data with --data DIR."
-        )
-    module = import_module(catalogue.entry_of(experiment.name).module)
-    if hasattr(module, "load"):
-        module.load(settings, 0, data)
+        raise InputError(f"There is no folder {data}. Pass the folder of the data with --data DIR.")
+    if experiment.load is not None:
+        experiment.load(settings, 0, data)
 
 
 def _go(
     experiment: Experiment, settings: BaseSettings, folder: RunFolder, config: dict[str, Any]
 ) -> int:
-    todo, data = len(pending(experiment, settings, folder.path)), config["data"]
-    changed = ", ".join(f"{key} = {value}" for key, value in config["changed"].items()) or "nothing"
-    console.print(
-        f"{experiment.name}, preset {config['preset']} (changed: {changed}): "
-        f"{todo} trainings to run, {settings.jobs} at once, into {folder.path}",
-        soft_wrap=True,
-    )
+    todo = len(pending(experiment, settings, folder.path))
+    data = config["data"]
+    changed = ", ".join(f"{key} = {value}" for key, value in config["changed"].items()) or "none"
+    say(f"Experiment {experiment.name}, preset {config['preset']}. Changed settings: {changed}.")
+    say(f"{todo} trainings, {settings.jobs} at a time. Run folder: {folder.path}")
     try:
         for done, trial in enumerate(run_trials(experiment, settings, folder.path, data), start=1):
-            console.print(
-                f"  {done}/{todo}  {trial['row']}, seed {trial['seed']}  {trial['seconds']:.0f} s",
-                soft_wrap=True,
-            )
+            seconds = f"{trial['seconds']:.0f} s"
+            say(f"  {done}/{todo}  {trial['row']}, seed {trial['seed']}  {seconds}")
     except KeyboardInterrupt:
         again = shlex.join(["augerino", "run", "--resume", str(folder.path)])
-        console.print(f"\nInterrupted. Go on with:  {again}", soft_wrap=True)
+        console.print(f"\nInterrupted. Resume with:  {again}", soft_wrap=True)
         return 130
     trials = load_trials(experiment, settings, folder.path)
     try:
@@ -153,13 +160,14 @@ def _go(
         experiment.draw(settings, trials, folder.figures, data)
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(
-            f"A trial in {folder.path / 'trials'} does not hold what a table needs ({error!r}): delete it, then use --resume."
+            f"A trial in {folder.path / 'trials'} is incomplete ({error!r}). "
+            "Delete it, then use --resume."
         ) from error
     files.write_json(
         folder.path / "result.json",
         {
             **{name: value for name, value in config.items() if name != "command"},
-            "data": None,  # where it lay on this machine is nobody's business, and the command may tell it
+            "data": None,  # a path of this machine, left out of what may be published
             "table": [dataclasses.asdict(line) for line in lines],
             "seconds": round(sum(trial["seconds"] for trial in trials), 1),
             "versions": {"augerino": version("augerino"), "torch": torch.__version__},
@@ -173,7 +181,7 @@ def _go(
 
 
 def print_table(lines: list[Line]) -> None:
-    """Measured beside the paper's."""
+    """Prints the measured values beside those of the paper."""
     table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("", "measured", "paper"):
         table.add_column(heading)

@@ -10,7 +10,7 @@ def write_ranges(
     path: Path, augmentation: Augmentation, start: dict[str, float], true: dict[str, float]
 ) -> None:
     """Draws the start, the learned range and the true extent of every coordinate as a PNG file."""
-    height = 0.9 + 0.42 * len(augmentation.names)
+    height = 0.9 + 0.42 * len(augmentation.coordinates)
     with plots.style():
         figure, axes = plots.figure(1, 1, 7.5, height)
         plots.draw_ranges(axes[0], augmentation, start, true)

@@ -138,9 +138,9 @@ def _cores() -> int:
 
 
 def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
-    recipe = Recipe(
-        **{field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)}
-    )
+    values = {field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)}
+    values["probe"] = dataclasses.asdict(options.probe)  # to be validated by the recipe
+    recipe = Recipe(**values)
     if options.seeds < 1:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
     recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too

@@ -1,10 +1,11 @@
-"""The options of every sub-command, as frozen dataclasses: their docstrings are the help."""
+"""The options of every command, as frozen dataclasses; the docstrings are the help texts."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import tyro
 
+from augerino.learning.probe_settings import ProbeSettings
 from augerino.learning.recipe import Recipe
 
 _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
@@ -16,121 +17,121 @@ _NAMES = tyro.constructors.PrimitiveConstructorSpec[tuple[str, ...]](
     is_instance=lambda value: isinstance(value, tuple),
     str_from_instance=lambda value: [",".join(value)],
 )
+_NO_HINT = tyro.conf.arg(help_behavior_hint="")
 
 
-_PATH = tyro.conf.arg(metavar="DIR", help_behavior_hint="")
+def _named(metavar: str) -> object:
+    """An option without a default to show."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+_Flag = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_HINT]
+
+
+@dataclass(frozen=True)
+class ProbeOptions(ProbeSettings):
+    """Constants of the probe."""
+
+    def __post_init__(self) -> None:
+        """Does nothing: a `Recipe` validates the values later, outside the option parser."""
 
 
 @dataclass(frozen=True)
 class LearnOptions(Recipe):
-    """Learn the symmetries of a dataset: which there are, and how far each reaches.
-
-    Trains a network behind a learned augmentation, shows the bounds as they move, asks held-out data whether they are
-    right, and writes a run folder: the answer (result.json, report.html), the augmentation (policy.json), the model (model/),
-    the training (history.json), a checkpoint and figures. docs/data.md lists the forms that data may have."""
+    """Learn the symmetries of a dataset and write a run folder with a report."""
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
-    """a folder of images by class, with masks, with a table of labels or as tar shards; an .npz or .npy file of images, signals,
-    point clouds or molecules; a Hugging Face dataset on disk; or 'sprites', 'signals', 'clouds', which are embedded"""
-    transforms: Annotated[tuple[str, ...], _NAMES] = Recipe.transforms
-    """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
-    coordinates: Annotated[tuple[str, ...], _NAMES] = Recipe.coordinates
-    """single coordinates to learn, by name, as in rotate,scale,flip_horizontal"""
+    """image folder, .npz or .npy file, Hugging Face dataset on disk, or sprites, signals, clouds"""
+    transforms: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.transforms
+    """groups to learn: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    coordinates: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.coordinates
+    """single coordinates to learn, such as rotate,scale"""
+    probe: ProbeOptions = ProbeOptions()
+    """constants of the probe; the defaults rarely need a change"""
+    epochs: Annotated[int | None, _NO_HINT] = Recipe.epochs
+    """passes over the training data (default: 40, more for small and fewer for large data)"""
     net: str = "auto"
-    """the network: auto, small, layer13, fc_densenet_small (or fc_densenet56, 67, 103) for masks, a name of timm's, or
-    package.module:function"""
-    size: Annotated[str | None, tyro.conf.arg(metavar="N|HxW", help_behavior_hint="")] = None
-    """bring all images to this size"""
+    """auto, small, layer13, fc_densenet_small (or 56, 67, 103), a timm model, or module:function"""
+    size: Annotated[str | None, _named("N|HxW")] = None
+    """resize all images to this size"""
     task: Annotated[
         Literal["classification", "regression", "segmentation"] | None,
-        tyro.conf.arg(help_behavior_hint=""),
+        _named("classification|regression|segmentation"),
     ] = None
-    """what to predict, where the data do not say or say wrongly"""
+    """what to predict (default: inferred from the data)"""
     kind: Annotated[
         Literal["images", "masks", "points", "signals", "values"] | None,
-        tyro.conf.arg(help_behavior_hint=""),
+        _named("images|masks|points|signals|values"),
     ] = None
-    """what the inputs are, where their shape does not say or says wrongly"""
-    target: Annotated[str | None, tyro.conf.arg(metavar="NAME", help_behavior_hint="")] = None
-    """the array or column to predict, where there are several"""
-    ignore: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
-    """the class number of masks at which nothing is to be learned; 255 by default"""
+    """what the inputs are (default: inferred from their shape)"""
+    target: Annotated[str | None, _named("NAME")] = None
+    """the array or column to predict, if there are several"""
+    ignore: Annotated[int | None, _named("N")] = None
+    """the class of mask pixels to ignore (default: 255)"""
     test_fraction: float = 0.2
-    """fraction of the samples to hold out, if the data have no test part"""
-    skip_bad: tyro.conf.FlagCreatePairsOff[bool] = False
-    """leave out images that cannot be read, and count them, instead of refusing them"""
+    """fraction of the data to hold out, if they have no test part"""
+    skip_bad: _Flag = False
+    """skip images that cannot be read, instead of stopping"""
     seeds: int = 1
-    """train this many times, with seeds from --seed on, for the spread of what is learned"""
+    """number of trainings, with seeds counting up from --seed"""
     baseline: bool = True
-    """also train without augmentation, with the same budget, to compare with"""
-    refit: tyro.conf.FlagCreatePairsOff[bool] = False
-    """then train the network anew on what was learned, for a better model: coordinates that end somewhere take turns, and the
-    model and the policy of the run are those of this training; takes as long again"""
-    tensorboard: tyro.conf.FlagCreatePairsOff[bool] = False
-    """also log the training for TensorBoard, under the run folder"""
-    out: Annotated[str | None, _PATH] = None
-    """run folder to write; by default a new one under runs/"""
-    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
-    """go on with an interrupted run folder, with its own settings"""
-    take_over: tyro.conf.FlagCreatePairsOff[bool] = False
-    """with --resume: also where the folder is locked by a process of another machine, which you know to have ended"""
+    """also train without augmentation, for comparison"""
+    refit: _Flag = False
+    """retrain with the learned augmentation for a better model; doubles the training time"""
+    tensorboard: _Flag = False
+    """also log to TensorBoard, in the run folder"""
+    out: Annotated[str | None, _named("DIR")] = None
+    """run folder to write (default: a new one in runs/)"""
+    resume: Annotated[str | None, _named("RUN")] = None
+    """resume an interrupted run, with its own settings"""
+    take_over: _Flag = False
+    """with --resume: ignore the lock of a process on another machine, if it has ended"""
 
     def __post_init__(self) -> None:
-        """Values are judged when the recipe is made of them, where a wrong one is told in one sentence."""
+        """Does nothing: a `Recipe` validates the values later, outside the option parser."""
 
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """Take what was learned elsewhere: as a transform of another library, as ONNX, or as the policy itself.
-
-    A transform is written as one Python file that needs that library and nothing else; ONNX is the averaged model over fixed
-    elements, compared with PyTorch."""
+    """Export the learned augmentation to another library, or the model to ONNX."""
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN_OR_POLICY")]
-    """a run folder, a folder that save_pretrained wrote, or a policy.json"""
+    """a run folder, a folder written by save_pretrained, or a policy.json"""
     to: Annotated[
         Literal["torchvision", "kornia", "albumentations", "onnx", "policy"],
-        tyro.conf.arg(help_behavior_hint=""),
+        tyro.conf.arg(metavar="torchvision|kornia|albumentations|onnx|policy"),
     ]
-    """what to write"""
-    out: Annotated[str | None, tyro.conf.arg(metavar="PATH", help_behavior_hint="")] = None
-    """file to write; by default learned_LIBRARY.py, learned.onnx or learned_policy.json, here"""
+    """the format"""
+    out: Annotated[str | None, _named("PATH")] = None
+    """file to write (default: learned_FORMAT.py, learned.onnx or learned_policy.json)"""
     nodes: int = 16
-    """onnx: over how many elements the model is averaged"""
-    shape: Annotated[str | None, tyro.conf.arg(metavar="C,H,W", help_behavior_hint="")] = None
-    """onnx: shape of one input, as in 3,32,32, where the saved model does not tell it"""
+    """onnx: number of elements to average over"""
+    shape: Annotated[str | None, _named("C,H,W")] = None
+    """onnx: shape of one input (default: as saved with the model)"""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Run an experiment of the paper: augerino run NAME [--preset quick|cpu|paper] [--data DIR] [--field value ...]
+    """Run an experiment of the paper: augerino run NAME [--preset quick|cpu|paper]"""
 
-    `augerino list` names them; `augerino run NAME --help` lists the fields. `augerino run --resume RUN` goes on."""
-
-    name: Annotated[
-        str | None, tyro.conf.Positional, tyro.conf.arg(metavar="[NAME]", help_behavior_hint="")
-    ] = None
-    """which experiment"""
-    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN", help_behavior_hint="")] = None
-    """go on with an interrupted run folder"""
-    take_over: tyro.conf.FlagCreatePairsOff[bool] = False
-    """with --resume: also where the folder is locked by a process of another machine, which you know to have ended"""
+    name: Annotated[str | None, tyro.conf.Positional, _named("[NAME]")] = None
+    """an experiment of `augerino list`; `augerino run NAME --help` lists its settings"""
+    resume: Annotated[str | None, _named("RUN")] = None
+    """resume an interrupted run, with its own settings"""
+    take_over: _Flag = False
+    """with --resume: ignore the lock of a process on another machine, if it has ended"""
 
 
 @dataclass(frozen=True)
 class ListOptions:
-    """List the experiments of the paper: section, data, time and the paper's number."""
+    """List the experiments with their data, run times and published results."""
 
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """Make a run's report: one HTML page that loads nothing else. Several runs are compared side by side."""
+    """Write the report of a run as one HTML page, or compare several runs."""
 
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(metavar="RUN [RUN ...]", help_behavior_hint=""),
-    ] = ()
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional, _named("RUN [RUN ...]")] = ()
     """run folders of `augerino learn`"""
-    out: Annotated[str | None, tyro.conf.arg(metavar="FILE", help_behavior_hint="")] = None
-    """page to write; by default report.html in the run folder (comparison.html in the first of several)"""
+    out: Annotated[str | None, _named("FILE")] = None
+    """page to write (default: report.html in the run folder, comparison.html for several)"""

@@ -1,4 +1,4 @@
-"""The command as one of the processes that torchrun started: the first one prints, and an error is told once."""
+"""Runs the command as one process of torchrun: the first one prints, errors are printed once."""
 
 import contextlib
 import datetime
@@ -12,36 +12,43 @@ from typing import Any
 from augerino.errors import InputError, NonFiniteLoss, ProcessLost
 from augerino.runtime import distributed
 
-_PATIENCE = datetime.timedelta(seconds=20)  # for another process to say what is wrong
+_TIMEOUT = datetime.timedelta(seconds=20)  # for another process to print its error
+_CLAIMED = "error claimed"
+_PRINTED = "error printed"
 
 
 def run(words: list[str], command: Callable[[list[str]], int]) -> int:
     """Runs the command together with the other processes and returns its exit code.
 
-    torchrun ends all processes as soon as one of them fails. So whoever finds an error first tells it, and the others
-    wait until it has been told.
+    torchrun ends all processes as soon as one of them fails. The first process to find an error
+    therefore prints it, and the others wait until it has been printed.
     """
     try:
         store = distributed.join()
     except (RuntimeError, ValueError) as error:
-        sys.stderr.write(
-            f"augerino: the processes cannot be brought together: {str(error).splitlines()[0]}\n"
-        )
+        reason = str(error).splitlines()[0]
+        sys.stderr.write(f"augerino: Cannot connect the processes of torchrun: {reason}\n")
         return 1
     first = distributed.is_first()
     try:
-        with _silence(not first), _told_to_end():
+        with _silence(not first), _catch_termination():
             if words[:1] not in (["learn"], ["--help"], ["-h"], []):
                 raise InputError(
-                    f"torchrun is for learn alone: run `augerino {words[0]}` as one process."
+                    "torchrun works with `augerino learn` only. "
+                    f"Run `augerino {words[0]}` without it."
                 )
             code = command(words)
-    except (InputError, NonFiniteLoss, ProcessLost) as error:
-        _tell(store, f"augerino: {error}\n")
-        return 2 if isinstance(error, InputError) else 1
-    except SystemExit as end:  # wrong options, of which the first process has told
-        if end.code:
-            _tell(store, "") if first else _wait(store)
+    except InputError as error:
+        _print_once(store, f"augerino: {error}\n")
+        return 2
+    except (NonFiniteLoss, ProcessLost) as error:
+        _print_once(store, f"augerino: {error}\n")
+        return 1
+    except SystemExit as end:  # wrong options: the option parser of the first process prints them
+        if end.code and first:
+            _print_once(store, "")
+        elif end.code:
+            _wait(store)
         raise
     except KeyboardInterrupt:
         if first:
@@ -50,31 +57,31 @@ def run(words: list[str], command: Callable[[list[str]], int]) -> int:
     except RuntimeError as error:
         if not distributed.is_lost(error):
             raise
-        _tell(store, "augerino: another process of this job ended.\n")
+        _print_once(store, "augerino: Another process of this job has ended.\n")
         return 1
     if code == 0:
         distributed.leave()
     return code
 
 
-def _tell(store: Any, sentence: str) -> None:
-    """Prints a sentence, unless another process has told one already."""
+def _print_once(store: Any, message: str) -> None:
+    """Prints a message, unless another process has already claimed to print one."""
     try:
-        told = store.add("told", 1) > 1
-    except RuntimeError:  # whoever kept the store is gone
-        told = False
-    if told:
+        claimed = store.add(_CLAIMED, 1) > 1
+    except RuntimeError:  # the process that hosts the store has ended
+        claimed = False
+    if claimed:
         _wait(store)
         return
-    sys.stderr.write(sentence)
+    sys.stderr.write(message)
     sys.stderr.flush()
     with contextlib.suppress(RuntimeError):
-        store.set("told in full", "yes")
+        store.set(_PRINTED, "yes")
 
 
 def _wait(store: Any) -> None:
     with contextlib.suppress(RuntimeError):
-        store.wait(["told in full"], _PATIENCE)
+        store.wait([_PRINTED], _TIMEOUT)
 
 
 @contextlib.contextmanager
@@ -91,18 +98,17 @@ def _silence(silent: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Turns torchrun's signal to end, which comes when another process has failed, into an error that can be told."""
+def _catch_termination() -> Iterator[None]:
+    """Raises `ProcessLost` at SIGTERM, which torchrun sends when another process has failed."""
 
-    def end(number: int, frame: FrameType | None) -> None:
-        raise ProcessLost("Another process of this job ended, or all were told to end.")
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise ProcessLost("Another process of this job has ended, or the job was terminated.")
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     except Exception:
-        signal.signal(
-            signal.SIGTERM, signal.SIG_IGN
-        )  # what went wrong is still to be told, and then this process ends
+        # The error is still to be printed; this process ends right after.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise
     signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,4 @@
-"""`augerino report`: the page of a run, from its files. No torch."""
+"""`augerino report`: writes the report of a run from its files. Does not import torch."""
 
 from rich.console import Console
 
@@ -8,9 +8,9 @@ from augerino.report import write_report
 
 
 def run(options: ReportOptions) -> int:
-    """Writes the page, says where it is, and returns the exit code."""
+    """Writes the page and returns the exit code."""
     if not options.runs:
-        raise InputError("report needs a run folder, as in `augerino report runs/NAME`.")
+        raise InputError("Missing run folder, as in `augerino report runs/NAME`.")
     written = write_report(options.runs, options.out)
     Console(highlight=False, markup=False).print(f"Report: {written}", soft_wrap=True)
     return 0

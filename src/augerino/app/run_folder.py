@@ -1,4 +1,4 @@
-"""A run on disk: one folder, a few small files, never overwritten."""
+"""The folder of a run: a few small files, never overwritten."""
 
 import contextlib
 import datetime
@@ -16,57 +16,55 @@ from augerino.runtime import files
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The files of a run: config, history, policy and result as JSON, the checkpoint, and figures."""
+    """The files of a run: configuration, history, policy, result, checkpoint and figures."""
 
     path: Path
 
     @classmethod
     def create(cls, out: str | Path | None, name: str) -> "RunFolder":
-        """A new folder: `out`, which must not hold anything yet, or a fresh one under runs/."""
+        """Creates `out`, which must be empty if it exists, or a new folder in runs/."""
         try:
             if out is None:
                 return cls(_fresh(Path("runs"), name))
             path = Path(out)
-            if path.exists() and (
-                not path.is_dir() or any(_counts(entry) for entry in path.iterdir())
-            ):
+            if not _is_free(path):
                 raise InputError(
-                    f"{path} exists already and nothing is overwritten: choose another --out, "
-                    f"or go on with an interrupted run by --resume {path}."
+                    f"{path} already exists. Choose another --out, "
+                    f"or resume an interrupted run with --resume {path}."
                 )
             path.mkdir(parents=True, exist_ok=True)
             return cls(path)
         except OSError as error:
             reason = error.strerror or error
             raise InputError(
-                f"Cannot make the run folder {out or 'runs'}: {reason}. Choose another --out."
+                f"Cannot create the run folder {out or 'runs'}: {reason}. Choose another --out."
             ) from error
 
     @classmethod
     def open(cls, path: str | Path) -> "RunFolder":
-        """An existing run."""
+        """Opens an existing run folder."""
         folder = cls(Path(path))
         if not folder.config_file.is_file():
-            raise InputError(f"{path} is not a run folder: it has no config.json.")
+            raise InputError(f"{path} is not a run folder: it contains no config.json.")
         return folder
 
     @contextmanager
     def writing(
         self, *, take_over: bool = False, say: Callable[[str], None] | None = None
     ) -> Iterator[None]:
-        """Makes this process the folder's only writer, and clears away what a killed one left half written.
+        """Holds the lock of the folder and removes the temporary files of a killed process.
 
-        Several processes that train together have one writer, and only that one calls this. Readers need no leave.
+        Of several processes that train together, only the first calls this. Readers need no lock.
 
         Args:
-            take_over: from a process of another machine that is known to have ended, too.
-            say: is told where the folder was left locked by a process that has ended.
+            take_over: whether to ignore an owner on another machine, which cannot be checked.
+            say: called with a message when the lock of a process that has ended is taken over.
         """
         with run_lock.hold(self.path, take_over=take_over, say=say):
             for path in self.path.rglob("*"):
                 if path.is_symlink() and not path.resolve().is_relative_to(self.path.resolve()):
                     raise InputError(
-                        f"{path} is a link that leads out of the run folder, where nothing is written: remove it."
+                        f"{path} is a link that leads out of the run folder. Remove it."
                     )
             for path in self.path.rglob(".*.tmp"):
                 if files.is_left_over(path):
@@ -84,7 +82,7 @@ class RunFolder:
 
     @property
     def model(self) -> Path:
-        """Where the trained model is kept, by `save_pretrained`."""
+        """The folder of the trained model, written by `save_pretrained`."""
         return self.path / "model"
 
     @property
@@ -102,13 +100,21 @@ class RunFolder:
     def read_config(self) -> dict[str, Any]:
         config = files.read_json(self.config_file, "run configuration")
         if not isinstance(config, dict):
-            raise InputError(f"{self.config_file} is not a run configuration.")
+            raise InputError(
+                f"{self.config_file} is not a run configuration: expected a JSON object."
+            )
         return config
 
 
-def _counts(entry: Path) -> bool:
-    """Whether a file makes a folder one of somebody's, and not of a run that was killed before it began."""
-    return entry.name not in run_lock.NAMES and not files.is_left_over(entry)
+def _is_free(path: Path) -> bool:
+    """Whether a path can become a run folder: missing, or with leftovers of a killed run at most."""
+    if not path.exists():
+        return True
+    if not path.is_dir():
+        return False
+    return all(
+        entry.name in run_lock.NAMES or files.is_left_over(entry) for entry in path.iterdir()
+    )
 
 
 def _fresh(parent: Path, name: str) -> Path:

@@ -1,8 +1,9 @@
 """A lock that allows one process at a time to write into a run folder.
 
-`filelock` holds the lock for as long as the process lives; forked and spawned workers do not inherit it. Some network file
-systems keep locks local to each machine. The owner is therefore also written to `lock.json`, and a folder whose owner runs
-on another machine stays locked until the user confirms with `--take-over` that this process has ended.
+`filelock` holds the lock for as long as the process lives; forked and spawned workers do not
+inherit it. Some network file systems keep locks local to each machine. The owner is therefore also
+written to `lock.json`, and a folder whose owner runs on another machine stays locked until the user
+confirms with `--take-over` that this process has ended.
 """
 
 import contextlib
@@ -32,7 +33,7 @@ _UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems wi
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that writes into a folder; `boot` identifies the boot of its machine and is empty where unknown."""
+    """The process that writes into a folder; `boot` identifies the boot of its machine, if known."""
 
     pid: int
     host: str
@@ -52,7 +53,7 @@ class Owner:
 
     @property
     def is_local(self) -> bool:
-        """Whether it ran on this machine; containers on one machine differ in host name but share a boot."""
+        """Whether it ran on this machine; containers share the boot, but not the host name."""
         if self.host == socket.gethostname():
             return True
         return bool(self.boot) and self.boot == _boot_id()
@@ -120,7 +121,10 @@ def _acquire(folder: Path, *, take_over: bool) -> BaseFileLock:
 
 
 def _acquire_marker(folder: Path, *, take_over: bool) -> SoftFileLock:
-    """Acquires a marker file, for file systems without locks; `filelock` checks whether a local owner still runs."""
+    """Acquires a marker file, for file systems without locks.
+
+    `filelock` replaces the marker of a local process that has ended.
+    """
     path = folder / LOCK_NAME
     owner = _read_owner(folder)
     is_placeholder = path.exists() and path.stat().st_size == 0  # left by the attempt to lock it
@@ -145,7 +149,7 @@ def _release(lock: BaseFileLock) -> None:
 
 
 def _check_ended(owner: Owner, folder: Path, *, take_over: bool) -> None:
-    """Raises if the owner may still run; a local owner has ended, since it no longer holds the lock."""
+    """Raises if the owner may still run; a local one has ended, as it no longer holds the lock."""
     if owner.is_local or take_over:
         return
     raise InputError(
@@ -159,7 +163,8 @@ def _locked(folder: Path, owner: Owner | None) -> InputError:
         return InputError(f"{folder} is already being written by this process.")
     name = "another process" if owner is None else str(owner)
     return InputError(
-        f"{folder} is being written by {name}. Wait until it ends, stop it, or choose another folder."
+        f"{folder} is being written by {name}. "
+        "Wait until it ends, stop it, or choose another folder."
     )
 
 

@@ -1,4 +1,4 @@
-"""The recovery benchmark: problems whose symmetries are known exactly, and how well a recipe finds them."""
+"""The recovery benchmark: does a recipe find symmetries that are known exactly?"""
 
 from augerino.benchmark.axis import Axis
 from augerino.benchmark.bases import Arrows, Base, Images, Pulses
@@ -7,9 +7,28 @@ from augerino.benchmark.contestants import CONTESTANTS, Contestant, contestant
 from augerino.benchmark.glyphs import figures, letters
 from augerino.benchmark.natural import HARD, hard
 from augerino.benchmark.problem import Answer, Problem
-from augerino.benchmark.scoring import Estimate, Outcome, Reading, Score, score, summarise
+from augerino.benchmark.scoring import Estimate, Outcome, Reading, Score, score, summarize
 
 __all__ = [
-    "CONTESTANTS", "HARD", "Answer", "Arrows", "Axis", "Base", "Contestant", "Estimate", "Images", "Outcome", "Problem",
-    "Pulses", "Reading", "Score", "contestant", "embedded", "figures", "hard", "letters", "score", "summarise",
-]  # fmt: skip
+    "CONTESTANTS",
+    "HARD",
+    "Answer",
+    "Arrows",
+    "Axis",
+    "Base",
+    "Contestant",
+    "Estimate",
+    "Images",
+    "Outcome",
+    "Problem",
+    "Pulses",
+    "Reading",
+    "Score",
+    "contestant",
+    "embedded",
+    "figures",
+    "hard",
+    "letters",
+    "score",
+    "summarize",
+]

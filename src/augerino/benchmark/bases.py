@@ -1,8 +1,9 @@
-"""Where the items of a problem come from before they are moved: pictures, pulses, clouds of points.
+"""Items of a problem before they are transformed: images, pulses, point clouds.
 
-Whatever makes a problem difficult belongs to the base and moves with it: noise and clutter lie around a figure and are turned and
-shifted as it is. So an item that was moved twice is an item moved once by the sum, in law and not only for its figure, and
-nothing in it tells how far an augmentation moved it; noise that filled the frame would, by the black that comes in behind it.
+Noise and clutter belong to the item and are transformed with it. Transforming an item twice then
+gives the same distribution as transforming it once by the sum, and a network cannot tell how far an
+augmentation moved an item. Noise that filled the frame would reveal it: a transform would replace a
+part of it by black.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from augerino.benchmark.glyphs import shrink, soften
+from augerino.benchmark.glyphs import pixel_centers, shrink, soften
 from augerino.data.arrays import as_tensor
 from augerino.data.readers import archives
 from augerino.data.synthetic import clouds, signals
@@ -22,28 +23,28 @@ from augerino.errors import InputError
 
 
 class Base(Protocol):
-    """What a problem needs of its base: a number of classes, and items of given ones."""
+    """The items of a problem: a number of classes, and random items of given classes."""
 
     @property
-    def classes(self) -> int: ...
+    def n_classes(self) -> int: ...
 
     def draw(self, label: Tensor, generator: Generator) -> Tensor:
-        """Items at place 0.   label: (n,) below `classes`   returns (n, ...)"""
+        """Items at position 0.   label: (n,) below `n_classes`   returns (n, ...)"""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Pictures of several classes on an even ground.
+    """Images of several classes on a uniform background.
 
     Args:
-        images: (K, C, S, S) in [0, 1], black outside a disc of `radius` (of half the frame) if they are to be turned.
+        images: (K, C, S, S) in [0, 1]; black outside a disc of `radius` if they are to be rotated.
         labels: (K,), the class of each.
-        radius: within which everything lies, clutter and noise too.
-        low: the intensity that black becomes; above 0 where brightness moves.
-        high: the intensity that white becomes; below 1 where brightness moves.
-        clutter: distracting blobs in each picture.
-        noise: amplitude of a smooth random field over each picture.
+        radius: of the content, clutter and noise included, as a fraction of half the frame.
+        low: intensity of black; above 0 if brightness varies.
+        high: intensity of white; below 1 if brightness varies.
+        clutter: number of distracting blobs in each image.
+        noise: amplitude of a smooth random field over each image.
     """
 
     images: Tensor
@@ -56,21 +57,20 @@ class Images:
 
     def __post_init__(self) -> None:
         shape = tuple(self.images.shape)
-        if (
-            len(shape) != 4
-            or shape[2] != shape[3]
-            or 0 in shape
-            or tuple(self.labels.shape) != shape[:1]
-        ):
+        square = len(shape) == 4 and shape[2] == shape[3] and 0 not in shape
+        if not square or tuple(self.labels.shape) != shape[:1]:
             raise InputError(
-                f"Base images must be (K, C, S, S) with one label each, but are {shape} with labels {tuple(self.labels.shape)}."
+                f"Base images must be (K, C, S, S) with one label each, but are {shape} "
+                f"with labels {tuple(self.labels.shape)}."
             )
-        if not (self.images.min() >= -1e-4 and self.images.max() <= 1 + 1e-4):
+        low = self.images.min()
+        high = self.images.max()
+        if not (low >= -1e-4 and high <= 1 + 1e-4):
             raise InputError(
-                f"Base images must lie in [0, 1], but reach from {self.images.min():.4g} to {self.images.max():.4g}."
+                f"Base images must lie in [0, 1], but range from {low:.4g} to {high:.4g}."
             )
-        if len(self.labels.unique()) != self.classes or self.labels.min() < 0:
-            raise InputError("The labels of base images must be 0, 1, 2, ... with none left out.")
+        if len(self.labels.unique()) != self.n_classes or self.labels.min() < 0:
+            raise InputError("The labels of base images must be 0, 1, 2, ... without gaps.")
 
     @classmethod
     def of(
@@ -83,35 +83,40 @@ class Images:
         blur: float = 0.7,
         **options: float,
     ) -> "Images":
-        """Any pictures as a base, shrunk to `radius` of the frame and cut to the disc in it, so that they can be moved.
+        """A base from any images: shrunk to `radius` and cut to the disc of that radius.
 
         Args:
-            images: (K, C, H, W), (K, H, W, C) or (K, H, W): integers from 0 to 255, or numbers in [0, 1]. What is not square
-                gets black margins.
-            labels: (K,); by default every picture is a class of its own.
-            radius: of half the frame; leave room for whatever moves them.
-            side: pixels of the frame; by default the longer side of the pictures.
-            blur: in pixels. A warp blurs what is sharp, and by how much tells how far an item was moved; scales need more of it.
+            images: (K, C, H, W), (K, H, W, C) or (K, H, W), integers from 0 to 255 or floats in
+                [0, 1]. Images that are not square get black margins.
+            labels: (K,); by default every image is its own class.
+            radius: as a fraction of half the frame; leave room for the transforms.
+            side: of the frame in pixels; by default the longer side of the images.
+            blur: in pixels. A warp blurs sharp edges, which would reveal how far an item was moved;
+                scalings need more blur.
             options: `low`, `high`, `clutter`, `noise`.
         """
         if not 0 < radius <= 1 or not blur >= 0 or (side is not None and side < 4):
             raise InputError(
-                f"A base needs a radius above 0 and at most 1, a blur of at least 0 and a side of at least 4 pixels, "
-                f"but got radius {radius:g}, blur {blur:g}, side {side}."
+                "A base needs a radius above 0 and at most 1, a blur of at least 0 and a side of "
+                f"at least 4 pixels, but got radius {radius:g}, blur {blur:g}, side {side}."
             )
-        x = _square(as_tensor(images, "Base images"))
-        numbers = (
-            torch.arange(len(x)) if labels is None else as_tensor(labels, "Labels of base images")
-        )
-        if numbers.is_floating_point() or numbers.dtype == torch.bool:
-            raise InputError(f"Labels of base images must be integers, but are {numbers.dtype}.")
-        numbers = numbers.long()
+        x = _to_square(as_tensor(images, "Base images"))
+        classes = torch.arange(len(x))
+        if labels is not None:
+            classes = as_tensor(labels, "Labels of base images")
+        if classes.is_floating_point() or classes.dtype == torch.bool:
+            raise InputError(f"Labels of base images must be integers, but are {classes.dtype}.")
         small = shrink(x, radius, side or x.shape[-1], blur)
-        return cls(small * disc(small.shape[-1], radius), numbers, radius, **options)  # type: ignore[arg-type]
+        return cls(
+            images=small * disc(small.shape[-1], radius),
+            labels=classes.long(),
+            radius=radius,
+            **options,  # type: ignore[arg-type]
+        )
 
     @classmethod
     def load(cls, path: str | Path, **options: float) -> "Images":
-        """A base from an `.npz` with an array `images`, and `labels` if several are of one class; the rest as for `of`."""
+        """A base from an `.npz` with arrays `images` and, optionally, `labels`; see `of`."""
         path = Path(path)
         names = archives.npz_headers(path)
         if "images" not in names:
@@ -122,7 +127,7 @@ class Images:
         return cls.of(arrays["images"], arrays.get("labels"), **options)  # type: ignore[arg-type]
 
     @property
-    def classes(self) -> int:
+    def n_classes(self) -> int:
         return int(self.labels.max()) + 1
 
     def draw(self, label: Tensor, generator: Generator) -> Tensor:
@@ -135,103 +140,109 @@ class Images:
         return self.low + (self.high - self.low) * x.clamp(0, 1)
 
 
-def _square(x: Tensor) -> Tensor:
-    """Pictures in any form as (K, C, S, S) in [0, 1]."""
+def _to_square(x: Tensor) -> Tensor:
+    """Images in any accepted form as (K, C, S, S) in [0, 1]."""
     shape = tuple(x.shape)
     if len(shape) == 4 and shape[-1] in (1, 3) and shape[1] not in (1, 3):
         x = x.movedim(-1, 1)
-    x = x[:, None] if x.dim() == 3 else x
+    if x.dim() == 3:
+        x = x[:, None]
     if x.dim() != 4 or 0 in shape:
         raise InputError(
             f"Base images must be (K, C, H, W), (K, H, W, C) or (K, H, W), but are {shape}."
         )
-    most = 1 if x.is_floating_point() or x.dtype == torch.bool else 255
+    white = 1 if x.is_floating_point() or x.dtype == torch.bool else 255
     x = x.float()
-    if not (x.min() >= 0 and x.max() <= most):
+    if not (x.min() >= 0 and x.max() <= white):
         raise InputError(
-            "Base images must be integers from 0 to 255 or numbers in [0, 1], all finite, "
-            f"but reach from {x.min():.4g} to {x.max():.4g}."
+            "Base images must be integers from 0 to 255 or floats in [0, 1], all finite, "
+            f"but range from {x.min():.4g} to {x.max():.4g}."
         )
     side = max(x.shape[2:])
-    down, across = side - x.shape[2], side - x.shape[3]
-    return F.pad(x / most, (across // 2, across - across // 2, down // 2, down - down // 2))
+    across = side - x.shape[3]
+    down = side - x.shape[2]
+    margins = (across // 2, across - across // 2, down // 2, down - down // 2)
+    return F.pad(x / white, margins)
 
 
 def pick(labels: Tensor, label: Tensor, generator: Generator) -> Tensor:
-    """For each wanted class the number of an item that has it, at random.   labels: (K,)   label: (n,)   returns (n,)"""
+    """The index of a random item of each requested class.
+
+    labels: (K,) of all items   label: (n,) requested   returns (n,) indices below K
+    """
     found = torch.empty_like(label)
     for value in label.unique().tolist():
-        having, wanted = (labels == value).nonzero()[:, 0], label == value
-        found[wanted] = having[
-            torch.randint(len(having), (int(wanted.sum()),), generator=generator)
-        ]
+        candidates = (labels == value).nonzero()[:, 0]
+        requested = label == value
+        chosen = torch.randint(len(candidates), (int(requested.sum()),), generator=generator)
+        found[requested] = candidates[chosen]
     return found
 
 
 def disc(side: int, radius: float) -> Tensor:
-    """1 within a disc and 0 outside, softly over two pixels, (side, side)."""
-    centers = (torch.arange(side) * 2 + 1) / side - 1
-    away = (centers.square() + centers[:, None].square()).sqrt()
-    return ((radius - away) * side / 4 + 0.5).clamp(0, 1)
+    """1 inside a disc and 0 outside, with an edge of two pixels, (side, side)."""
+    centers = pixel_centers(side)
+    distance = (centers.square() + centers[:, None].square()).sqrt()
+    return ((radius - distance) * side / 4 + 0.5).clamp(0, 1)
 
 
 def _blobs(x: Tensor, count: int, radius: float, generator: Generator) -> Tensor:
-    """Round spots of any colour, somewhere within the radius."""
+    """Gaussian spots of random colors at random places within the radius, like x."""
     n, channels, side, _ = x.shape
-    centers = (torch.arange(side) * 2 + 1) / side - 1
+    centers = pixel_centers(side)
     size = 0.14 * radius
-    away = (radius - 2 * size) * torch.rand(n, count, generator=generator).sqrt()
+    distance = (radius - 2 * size) * torch.rand(n, count, generator=generator).sqrt()
     angle = 2 * torch.pi * torch.rand(n, count, generator=generator)
-    across, down = (centers - (away * turn)[..., None] for turn in (angle.cos(), angle.sin()))
-    spots = torch.exp(
-        -(down[..., :, None].square() + across[..., None, :].square()) / (2 * size**2)
-    )
-    colour = 0.5 * torch.rand(n, count, channels, 1, 1, generator=generator)
-    return (colour * spots[:, :, None]).amax(dim=1)
+    across = centers - (distance * angle.cos())[..., None]
+    down = centers - (distance * angle.sin())[..., None]
+    squared = down[..., :, None].square() + across[..., None, :].square()
+    spots = torch.exp(-squared / (2 * size**2))
+    color = 0.5 * torch.rand(n, count, channels, 1, 1, generator=generator)
+    return (color * spots[:, :, None]).amax(dim=1)
 
 
 @dataclass(frozen=True)
 class Pulses:
-    """A bump or a wave in the middle of a silent signal, (n, 1, samples).
+    """A bump or a wave in the middle of a signal that is otherwise zero, (n, 1, samples).
 
     Args:
         samples: length of a signal.
-        clutter: small bumps beside each pulse.
-        noise: amplitude of noise around it.
+        clutter: number of small bumps beside each pulse.
+        noise: amplitude of the noise around it.
     """
 
     samples: int = 128
     clutter: int = 0
     noise: float = 0.0
 
-    classes = len(signals.SHAPES)
-    reach = 0.16  # of half the signal, within which everything lies
+    n_classes = len(signals.SHAPES)
+    radius = 0.16  # of the content, as a fraction of half the signal
 
     def draw(self, label: Tensor, generator: Generator) -> Tensor:
-        time = (torch.arange(self.samples) * 2 + 1) / self.samples - 1
-        x = signals.pulses(label[:, None], time.expand(len(label), -1))
+        n = len(label)
+        time = pixel_centers(self.samples)
+        x = signals.pulses(label[:, None], time.expand(n, -1))
         for _ in range(self.clutter):
-            where = (2 * torch.rand(len(label), 1, generator=generator) - 1) * self.reach * 0.7
-            size = 0.5 * (2 * torch.rand(len(label), 1, generator=generator) - 1)
-            x = x + size * torch.exp(-((time - where) / 0.02).square() / 2)
+            center = (2 * torch.rand(n, 1, generator=generator) - 1) * self.radius * 0.7
+            size = 0.5 * (2 * torch.rand(n, 1, generator=generator) - 1)
+            x = x + size * torch.exp(-((time - center) / 0.02).square() / 2)
         if self.noise:
-            field = soften(torch.randn(len(label), 1, 1, self.samples, generator=generator), 1.0)[
-                :, 0, 0
-            ]
-            window = torch.exp(-(time / (self.reach / 2)).square() / 2)
+            white = torch.randn(n, 1, 1, self.samples, generator=generator)
+            field = soften(white, 1.0)[:, 0, 0]
+            window = torch.exp(-(time / (self.radius / 2)).square() / 2)
             x = x + self.noise * window * field / field.std()
         return x[:, None]
 
 
 @dataclass(frozen=True)
 class Arrows:
-    """Arrows and clubs of points, (n, points, 3), thicker at the head, lying along an axis.
+    """Point clouds of arrows and clubs along an axis, thicker at the head, (n, points, 3).
 
     Args:
-        points: of each cloud.
-        along: "x", "y" or "z", where the head points; an axis at right angles to that about which they are turned.
-        clutter: points that lie anywhere in the ball around the figure instead of on it.
-        noise: by how much each point is off.
+        points: in each cloud.
+        along: "x", "y" or "z", the direction of the head; orthogonal to the axis of rotation.
+        clutter: number of points that are uniform in the unit ball instead of on the figure.
+        noise: standard deviation of the error of each point.
     """
 
     points: int = 48
@@ -239,7 +250,7 @@ class Arrows:
     clutter: int = 0
     noise: float = 0.0
 
-    classes = len(clouds.FIGURES)
+    n_classes = len(clouds.FIGURES)
 
     def draw(self, label: Tensor, generator: Generator) -> Tensor:
         x = clouds.figures(label, self.points, generator)

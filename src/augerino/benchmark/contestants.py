@@ -1,4 +1,4 @@
-"""Ways of finding extents, each told the same and given the same network and budget."""
+"""Contestants: methods that estimate extents, all with the same network and budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,45 +17,53 @@ Run = Callable[[Problem, int], dict[str, float]]
 
 @dataclass(frozen=True)
 class Contestant:
-    """A way of finding extents.
+    """A method that estimates extents.
 
     Args:
         name: for tables.
-        run: from a problem and a seed to the extent of every coordinate (of a flip, its probability up to a half).
+        run: maps a problem and a seed to the extent of every coordinate; for a flip min(p, 1 - p).
     """
 
     name: str
     run: Run
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is known of a contestant before it is made."""
+    """A built-in contestant.
+
+    Args:
+        title: a short description.
+        make: the contestant's `run` for a value of its setting and a recipe.
+        setting_name: "λ" or "tolerance"; empty if it has no setting.
+        default: value of the setting.
+    """
 
     title: str
     make: Callable[[float, Recipe], Run]
-    knob: str = ""  # what its number is called; empty where it has none
-    usual: float = 0.0  # that number, where none is given
+    setting_name: str = ""
+    default: float = 0.0
 
 
 def contestant(name: str, setting: float | None = None, recipe: Recipe | None = None) -> Contestant:
-    """One of `CONTESTANTS`, at a setting of its one number.
+    """One of `CONTESTANTS`.
 
     Args:
-        name: "probe", "squares", "squares-informed", "released", "log-volume", "start", "widest" or "none".
-        setting: lambda, or the tolerance of "probe"; the usual one by default.
+        name: "probe", "squares", "squares-informed", "released", "log-volume", "start", "widest" or
+            "none".
+        setting: λ, or the tolerance of "probe"; that of `Recipe` by default.
         recipe: budget and network; `Recipe()` by default.
     """
     if name not in CONTESTANTS:
         raise InputError(f"There is no contestant '{name}'. There are: {', '.join(CONTESTANTS)}.")
     entry = CONTESTANTS[name]
-    value = entry.usual if setting is None else setting
-    title = f"{name}, {entry.knob} = {value:g}" if entry.knob else name
+    value = entry.default if setting is None else setting
+    title = f"{name}, {entry.setting_name} = {value:g}" if entry.setting_name else name
     return Contestant(title, entry.make(value, recipe or Recipe()))
 
 
 def by_recipe(recipe: Recipe, name: str = "recipe") -> Contestant:
-    """A recipe of yours, every coordinate from its start, by its method."""
+    """A contestant that runs `learn` with a recipe, with every coordinate free."""
 
     def run(problem: Problem, seed: int) -> dict[str, float]:
         return _learn(problem, seed, recipe, problem.augmentation(recipe.start))
@@ -70,15 +78,14 @@ def _learn(
     augmentation: Augmentation,
     regularizer: Regularizer | None = None,
 ) -> dict[str, float]:
-    """Trains on the problem's items and reads the extents."""
-    data = problem.draw(problem.items, seed)
-    options: dict[str, Any] = {"regularizer": regularizer} if regularizer is not None else {}
+    """Trains on the problem's items and returns the learned extents."""
+    options: dict[str, Any] = {} if regularizer is None else {"regularizer": regularizer}
     learned = learn(
         None,
-        data,
+        problem.draw(problem.n_items, seed),
         augmentation=augmentation,
         recipe=recipe,
-        n_outputs=problem.outputs,
+        n_outputs=problem.n_outputs,
         seed=seed,
         **options,
     )
@@ -89,22 +96,21 @@ def _probe(tolerance: float, recipe: Recipe) -> Run:
     return by_recipe(recipe.but(method="probe", tolerance=tolerance)).run
 
 
-def _squares(weight: float, recipe: Recipe) -> Run:
-    return by_recipe(recipe.but(method="gradient", reg_weight=weight)).run
+def _squares(reg_weight: float, recipe: Recipe) -> Run:
+    return by_recipe(recipe.but(method="gradient", reg_weight=reg_weight)).run
 
 
-def _squares_informed(weight: float, recipe: Recipe) -> Run:
-    return _from_informed_start(
-        recipe.but(method="gradient", reg_weight=weight), lambda augmentation: NegativeL2()
+def _squares_informed(reg_weight: float, recipe: Recipe) -> Run:
+    by_gradient = recipe.but(method="gradient", reg_weight=reg_weight)
+    return _from_informed_start(by_gradient, lambda augmentation: NegativeL2())
+
+
+def _released(reg_weight: float, recipe: Recipe) -> Run:
+    """The released recipe: bounds share the learning rate of the weights, without warm-up."""
+    released = recipe.but(
+        method="gradient", reg_weight=reg_weight, augmentation_lr=recipe.lr, warm_up=0.0
     )
-
-
-def _released(weight: float, recipe: Recipe) -> Run:
-    """Bounds that learn as fast as the weights and from the first step on."""
-    recipe = recipe.but(
-        method="gradient", reg_weight=weight, augmentation_lr=recipe.lr, warm_up=0.0
-    )
-    return _from_informed_start(recipe, lambda augmentation: ReleasedPenalty(augmentation.names))
+    return _from_informed_start(released, lambda augmentation: ReleasedPenalty(augmentation.names))
 
 
 def _from_informed_start(recipe: Recipe, regularizer: Callable[[Augmentation], Regularizer]) -> Run:
@@ -112,45 +118,66 @@ def _from_informed_start(recipe: Recipe, regularizer: Callable[[Augmentation], R
         symmetries = {name for name, extent in problem.true.items() if extent > 0}
         limits = {name: problem.limit(name) for name in problem.transform.names}
         augmentation = problem.augmentation(informed_start(limits, symmetries))
-        return _learn(problem, seed, recipe, augmentation, regularizer(augmentation))
+        return _learn(problem, seed, recipe, augmentation, regularizer=regularizer(augmentation))
 
     return run
 
 
-def _log_volume(weight: float, recipe: Recipe) -> Run:
+def _log_volume(reg_weight: float, recipe: Recipe) -> Run:
+    by_gradient = recipe.but(method="gradient", reg_weight=reg_weight)
+
     def run(problem: Problem, seed: int) -> dict[str, float]:
-        chosen = recipe.but(method="gradient", reg_weight=weight)
-        return _learn(problem, seed, chosen, problem.augmentation(recipe.start), LogVolume())
+        augmentation = problem.augmentation(recipe.start)
+        return _learn(problem, seed, by_gradient, augmentation, regularizer=LogVolume())
 
     return run
 
 
-def _always(share: float) -> Callable[[float, Recipe], Run]:
-    """The same share of every limit, without looking at the data."""
+def _constant(fraction: float) -> Callable[[float, Recipe], Run]:
+    """A fixed fraction of every limit, independent of the data."""
 
     def run(problem: Problem, seed: int) -> dict[str, float]:
-        return {name: share * problem.limit(name) for name in problem.transform.names}
+        return {name: fraction * problem.limit(name) for name in problem.transform.names}
 
     return lambda _setting, _recipe: run
 
 
-def _at_the_start(_setting: float, recipe: Recipe) -> Run:
+def _start(_setting: float, recipe: Recipe) -> Run:
     return lambda problem, seed: problem.extents(problem.augmentation(recipe.start))
 
 
 CONTESTANTS = {
     "probe": Entry(
-        "held-back items are asked (`method='probe'`)", _probe, "tolerance", Recipe.tolerance
+        title="probes the held-out loss (`method='probe'`)",
+        make=_probe,
+        setting_name="tolerance",
+        default=Recipe.tolerance,
     ),
-    "squares": Entry("the paper's −Σθ², equal start", _squares, "λ", Recipe.reg_weight),
+    "squares": Entry(
+        title="the paper's −Σθ², equal start",
+        make=_squares,
+        setting_name="λ",
+        default=Recipe.reg_weight,
+    ),
     "squares-informed": Entry(
-        "the paper's −Σθ², told which coordinates", _squares_informed, "λ", Recipe.reg_weight
+        title="the paper's −Σθ², informed start",
+        make=_squares_informed,
+        setting_name="λ",
+        default=Recipe.reg_weight,
     ),
     "released": Entry(
-        "the released recipe, told which coordinates", _released, "λ", Recipe.reg_weight
+        title="the released recipe, informed start",
+        make=_released,
+        setting_name="λ",
+        default=Recipe.reg_weight,
     ),
-    "log-volume": Entry("−Σ log θ, equal start", _log_volume, "λ", Recipe.reg_weight),
-    "start": Entry("every coordinate stays where it starts", _at_the_start),
-    "widest": Entry("every coordinate at its limit", _always(1.0)),
-    "none": Entry("no augmentation", _always(0.0)),
+    "log-volume": Entry(
+        title="−Σ log θ, equal start",
+        make=_log_volume,
+        setting_name="λ",
+        default=Recipe.reg_weight,
+    ),
+    "start": Entry(title="every coordinate at its start", make=_start),
+    "widest": Entry(title="every coordinate at its limit", make=_constant(1.0)),
+    "none": Entry(title="no augmentation", make=_constant(0.0)),
 }

@@ -1,25 +1,18 @@
-"""The recovery benchmark: are set and extent of known symmetries found, by whom, and at which settings?"""
+"""The recovery benchmark as an experiment: every contestant, setting and problem is one row."""
 
 import dataclasses
+import math
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
 from augerino import plots
-from augerino.benchmark import (
-    CONTESTANTS,
-    HARD,
-    Outcome,
-    Problem,
-    Reading,
-    Score,
-    contestant,
-    embedded,
-    hard,
-    summarise,
-)
-from augerino.benchmark.drawing import draw_intervals, draw_settings
-from augerino.benchmark.scoring import judge
+from augerino.benchmark.catalogue import embedded
+from augerino.benchmark.contestants import CONTESTANTS, contestant
+from augerino.benchmark.natural import HARD, hard
+from augerino.benchmark.problem import Problem
+from augerino.benchmark.recovery_figures import draw_intervals, draw_settings
+from augerino.benchmark.scoring import Outcome, Reading, Score, compare, summarize
 from augerino.errors import InputError
 from augerino.learning.recipe import Recipe
 from augerino.runtime.trials import BaseRow, BaseSettings, Experiment, Line, Trial
@@ -27,22 +20,24 @@ from augerino.runtime.trials import BaseRow, BaseSettings, Experiment, Line, Tri
 
 @dataclass(frozen=True)
 class Recovery(BaseSettings):
-    """Problems whose symmetries are known exactly: who finds which there are and how far they reach, and at which settings?"""
+    """Problems with known symmetries: which contestant finds them and their extents?"""
 
     problems: tuple[str, ...] = ()
-    """names of problems, or how they begin (soft, pair-rotate), with commas; all on embedded data by default"""
+    """names of problems, or prefixes (soft, pair-rotate), separated by commas; by default all on
+    embedded data"""
     contestants: tuple[str, ...] = ()
-    """who takes part: probe, squares, squares-informed, released, log-volume, start, widest, none; all by default"""
-    weights: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
-    """every lambda to try, for those who have one"""
+    """names of contestants: probe, squares, squares-informed, released, log-volume, start, widest,
+    none; all by default"""
+    reg_weights: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
+    """values of λ, for contestants that have one"""
     tolerances: tuple[float, ...] = (0.01, 0.03, 0.1)
-    """every tolerance to try, for probe"""
+    """tolerances of the probe"""
     hard: bool = False
-    """also digits and photographs: mnist.npz and cifar10.npz, as far as --data DIR has them"""
+    """add digits and photographs, if mnist.npz and cifar10.npz are found"""
     steps: int = 2000
-    """of each training"""
-    items: int = 10_000
-    """training items of a problem at most"""
+    """steps of each training"""
+    max_items: int = 10_000
+    """maximum number of training items of a problem"""
     batch_size: int = 64
     """items per step"""
     width: int = 8
@@ -55,52 +50,61 @@ class Recovery(BaseSettings):
 
     def check(self) -> None:
         super().check()
-        self._at_least_one("steps", "items", "batch_size", "width")
-        self._a_share("tolerances", *self.tolerances)
+        self._require_at_least_one("steps", "max_items", "batch_size", "width")
+        self._require_fraction("tolerances", *self.tolerances)
         chosen_contestants(self)
         chosen_names(self)
 
     def recipe(self, problem: Problem) -> Recipe:
-        """The same network, batches and number of steps for every contestant."""
-        epochs = -(-self.steps // -(-problem.items // self.batch_size))
-        return Recipe(epochs=epochs, batch_size=self.batch_size, width=self.width)
+        """The same network, batch size and number of steps for every contestant."""
+        steps_per_epoch = math.ceil(problem.n_items / self.batch_size)
+        return Recipe(
+            epochs=math.ceil(self.steps / steps_per_epoch),
+            batch_size=self.batch_size,
+            width=self.width,
+        )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case(BaseRow):
     """One training: a contestant at a setting on a problem."""
 
-    problem: str = ""
-    contestant: str = ""
-    setting: float | None = None
+    problem: str
+    contestant: str
+    setting: float | None
 
 
 def chosen_names(settings: Recovery) -> list[str]:
-    """The problems that are named, or all."""
-    known = [*(problem.name for problem in embedded()), *(HARD if settings.hard else ())]
-    for word in settings.problems:
-        if not any(name.startswith(word) for name in known):
-            more = (
-                " (those on digits and photographs need --hard)"
-                if any(name.startswith(word) for name in HARD)
-                else ""
-            )
+    """Names of the chosen problems; all if none is named."""
+    known = [problem.name for problem in embedded()]
+    if settings.hard:
+        known += HARD
+    for prefix in settings.problems:
+        if not any(name.startswith(prefix) for name in known):
+            hint = ""
+            if any(name.startswith(prefix) for name in HARD):
+                hint = " (problems on digits and photographs need --hard)"
             raise InputError(
-                f"No problem is called or begins with '{word}'{more}. There are: {', '.join(known)}."
+                f"No problem has the name or prefix '{prefix}'{hint}. "
+                f"There are: {', '.join(known)}."
             )
-    return [name for name in known if not settings.problems or name.startswith(settings.problems)]
+    if not settings.problems:
+        return known
+    return [name for name in known if name.startswith(settings.problems)]
 
 
 def chosen_contestants(settings: Recovery) -> list[tuple[str, float | None]]:
-    """Every contestant at every setting."""
+    """Every chosen contestant at every setting."""
     found: list[tuple[str, float | None]] = []
     for name in settings.contestants or CONTESTANTS:
-        contestant(name)  # refuses a wrong name
-        knob = CONTESTANTS[name].knob
-        values = (
-            settings.tolerances if knob == "tolerance" else settings.weights if knob else (None,)
-        )
-        found += [(name, value) for value in values]
+        contestant(name)  # rejects unknown names
+        setting_name = CONTESTANTS[name].setting_name
+        if setting_name == "tolerance":
+            found += [(name, value) for value in settings.tolerances]
+        elif setting_name:
+            found += [(name, value) for value in settings.reg_weights]
+        else:
+            found.append((name, None))
     return found
 
 
@@ -108,7 +112,7 @@ def rows(settings: Recovery) -> list[Case]:
     """Every contestant, setting and problem."""
     return [
         Case(
-            f"{problem}, {contestant(name, value).name}",
+            name=f"{problem}, {contestant(name, value).name}",
             problem=problem,
             contestant=name,
             setting=value,
@@ -119,123 +123,131 @@ def rows(settings: Recovery) -> list[Case]:
 
 
 def load(settings: Recovery, seed: int, data: str | None) -> list[Problem]:
-    """The problems that can be had: those of the hard level only where their files are."""
-    found = [*embedded(), *(hard(data) if settings.hard else ())]
-    if settings.hard and len(found) == len(embedded()):
-        raise InputError(
-            "The hard problems need mnist.npz or cifar10.npz: name the folder that has them with --data DIR."
-        )
+    """The chosen problems; hard ones only if their file is found."""
+    found = list(embedded())
+    if settings.hard:
+        natural = hard(data)
+        if not natural:
+            raise InputError(
+                "The hard problems need mnist.npz or cifar10.npz: "
+                "give the folder that has them with --data DIR."
+            )
+        found += natural
     names = chosen_names(settings)
     return [problem for problem in found if problem.name in names]
 
 
 def trial(settings: Recovery, row: Case, seed: int, data: str | None) -> Trial:
-    """Trains once and reads every extent."""
-    problem = next(
-        (problem for problem in load(settings, seed, data) if problem.name == row.problem), None
-    )
+    """Trains once and compares the learned extents with the true ones."""
     common = {"problem": row.problem, "contestant": row.contestant, "setting": row.setting}
-    if problem is None:
+    problems = {problem.name: problem for problem in load(settings, seed, data)}
+    if row.problem not in problems:
         return {**common, "absent": True}
-    problem = dataclasses.replace(problem, items=min(problem.items, settings.items))
-    learned = contestant(row.contestant, row.setting, settings.recipe(problem)).run(problem, seed)
-    outcome = judge(problem, seed, learned)
-    readings = [vars(reading) for reading in outcome.readings]
-    return {**common, "overlap": outcome.overlap, "learned": outcome.learned, "readings": readings}
+    problem = problems[row.problem]
+    problem = dataclasses.replace(problem, n_items=min(problem.n_items, settings.max_items))
+    chosen = contestant(row.contestant, row.setting, settings.recipe(problem))
+    outcome = compare(problem, seed, chosen.run(problem, seed))
+    return {
+        **common,
+        "overlap": outcome.overlap,
+        "learned": outcome.learned,
+        "readings": [vars(reading) for reading in outcome.readings],
+    }
 
 
 def scores(settings: Recovery, trials: list[Trial]) -> list[tuple[str, float | None, Score]]:
-    """Each contestant at each setting, in the order of the rows."""
+    """The score of each contestant at each setting, in the order of the rows."""
     found = []
     for name, value in chosen_contestants(settings):
-        own = [
-            t
-            for t in trials
-            if (t["contestant"], t["setting"]) == (name, value) and not t.get("absent")
-        ]
         outcomes = [
-            Outcome(
-                t["problem"],
-                t["seed"],
-                tuple(Reading(**reading) for reading in t["readings"]),
-                t["learned"],
-            )
-            for t in own
+            _outcome(t)
+            for t in trials
+            if t["contestant"] == name and t["setting"] == value and not t.get("absent")
         ]
-        found.append((name, value, summarise(contestant(name, value).name, outcomes)))
+        found.append((name, value, summarize(contestant(name, value).name, outcomes)))
     return found
 
 
+def _outcome(trial: Trial) -> Outcome:
+    return Outcome(
+        problem=trial["problem"],
+        seed=trial["seed"],
+        readings=tuple(Reading(**reading) for reading in trial["readings"]),
+        learned=trial["learned"],
+    )
+
+
 def best(found: list[tuple[str, float | None, Score]]) -> dict[str, Score]:
-    """Each contestant at the setting of its largest overlap."""
+    """Each contestant at the setting with its largest overlap."""
     chosen: dict[str, Score] = {}
-    for name, _, one in found:
-        if name not in chosen or one.overlap.mean > chosen[name].overlap.mean:
-            chosen[name] = one
+    for name, _, score in found:
+        if name not in chosen or score.overlap.mean > chosen[name].overlap.mean:
+            chosen[name] = score
     return chosen
 
 
 def table(settings: Recovery, trials: list[Trial]) -> list[Line]:
-    """The leaderboard; then, for each problem, the overlap of every contestant and what the first of them found."""
+    """The leaderboard; then overlaps per problem, and the extents found by the winner."""
     found = scores(settings, trials)
-    ranked = sorted((one for _, _, one in found), key=lambda one: -one.overlap.mean)
-    lines = [
-        Line(one.contestant, f"overlap {one.overlap}, F1 {one.f1}; {_by_kind(one)}")
-        for one in ranked
-    ]
+    ranked = sorted((score for _, _, score in found), key=lambda score: -score.overlap.mean)
+    lines = []
+    for score in ranked:
+        text = f"overlap {score.overlap}, F1 {score.f1}; {_by_kind(score)}"
+        lines.append(Line(row=score.contestant, measured=text))
     chosen = best(found)
     for problem in chosen_names(settings):
-        outcomes = ranked[0].of(problem)
-        if not outcomes:
-            lines.append(Line(problem, "not run: its file is not there (--data DIR)"))
-            continue
-        texts = []
-        for i, reading in enumerate(outcomes[0].readings):
-            learned = ", ".join(f"{outcome.readings[i].learned:.3f}" for outcome in outcomes)
-            texts.append(f"{reading.coordinate} {learned} (true {reading.true:.3f})")
-        overlaps = ", ".join(
-            f"{name} {_overlap_of(one, problem):.2f}" for name, one in chosen.items()
-        )
-        lines.append(Line(problem, f"{overlaps}; {ranked[0].contestant}: {'; '.join(texts)}"))
+        lines.append(Line(row=problem, measured=_problem_text(problem, ranked[0], chosen)))
     return lines
 
 
-def _overlap_of(one: Score, problem: str) -> float:
-    return statistics.mean(outcome.overlap for outcome in one.of(problem))
+def _problem_text(problem: str, winner: Score, chosen: dict[str, Score]) -> str:
+    outcomes = winner.of(problem)
+    if not outcomes:
+        return "not run: data file not found (--data DIR)"
+    extents = []
+    for i, reading in enumerate(outcomes[0].readings):
+        learned = ", ".join(f"{outcome.readings[i].learned:.3f}" for outcome in outcomes)
+        extents.append(f"{reading.coordinate} {learned} (true {reading.true:.3f})")
+    overlaps = []
+    for name, score in chosen.items():
+        mean = statistics.mean(outcome.overlap for outcome in score.of(problem))
+        overlaps.append(f"{name} {mean:.2f}")
+    return f"{', '.join(overlaps)}; {winner.contestant}: {'; '.join(extents)}"
 
 
-def _by_kind(one: Score) -> str:
+def _by_kind(score: Score) -> str:
     """Mean overlap by the first word of the problems' names."""
     kinds: dict[str, list[float]] = {}
-    for outcome in one.outcomes:
+    for outcome in score.outcomes:
         kinds.setdefault(outcome.problem.split("-")[0], []).append(outcome.overlap)
     return ", ".join(f"{kind} {sum(values) / len(values):.2f}" for kind, values in kinds.items())
 
 
 def draw(settings: Recovery, trials: list[Trial], folder: Path, data: str | None) -> None:
-    """Learned over true intervals, a picture a contestant; and score against setting."""
+    """Score against setting, and per contestant the learned and true intervals."""
     found = scores(settings, trials)
     with plots.style():
         draw_settings(folder / "settings.png", found)
-        for name, one in best(found).items():
-            draw_intervals(folder / f"intervals-{name}.png", one)
+        for name, score in best(found).items():
+            draw_intervals(folder / f"intervals-{name}.png", score)
 
 
 EXPERIMENT = Experiment(
-    "recovery",
-    {
+    name="recovery",
+    presets={
         "cpu": Recovery(seeds=3, jobs=2),
         "quick": Recovery(
             seeds=1,
             problems=("soft-rotate-letters-few", "none-time_shift", "pair-rotate-mirror"),
-            weights=(0.05,),
+            reg_weights=(0.05,),
             tolerances=(0.03,),
             steps=60,
-            items=300,
+            max_items=300,
         ),
     },
-    rows,
-    trial,
-    table,
-    draw,
+    rows=rows,
+    trial=trial,
+    table=table,
+    draw=draw,
+    load=load,
 )

@@ -1,4 +1,4 @@
-"""Base pictures of our own, without any symmetry: letters in several strokes and the sprites, soft enough to be warped twice."""
+"""Embedded base images without symmetry: letters in several widths, and sprites."""
 
 import torch
 import torch.nn.functional as F
@@ -6,7 +6,9 @@ from torch import Tensor
 
 from augerino.data.synthetic import sprites
 
-LETTERS: dict[str, tuple[tuple[tuple[float, float], tuple[float, float]], ...]] = {
+Line = tuple[tuple[float, float], tuple[float, float]]  # start (x, y) and end (x, y) in [-1, 1]
+
+LETTERS: dict[str, tuple[Line, ...]] = {
     "F": (
         ((-0.35, -0.7), (-0.35, 0.7)),
         ((-0.35, -0.7), (0.5, -0.7)),
@@ -21,43 +23,49 @@ LETTERS: dict[str, tuple[tuple[tuple[float, float], tuple[float, float]], ...]] 
         ((-0.1, 0.0), (0.5, 0.7)),
     ),
 }
-STROKES = (0.09, 0.12, 0.15, 0.18)  # half the width of a line
+STROKES = (0.09, 0.12, 0.15, 0.18)  # half widths of the lines
 
 
 def letters(side: int = 24) -> tuple[Tensor, Tensor]:
-    """Three letters in four strokes each, (12, 1, side, side) in [0, 1], and which letter each one is."""
+    """Three letters in four widths, (12, 1, side, side) in [0, 1], and their labels (12,)."""
     drawn = [_letter(lines, stroke, side) for lines in LETTERS.values() for stroke in STROKES]
-    return torch.stack(drawn)[:, None], torch.arange(len(LETTERS)).repeat_interleave(len(STROKES))
+    labels = torch.arange(len(LETTERS)).repeat_interleave(len(STROKES))
+    return torch.stack(drawn)[:, None], labels
 
 
-def _letter(
-    lines: tuple[tuple[tuple[float, float], tuple[float, float]], ...], stroke: float, side: int
-) -> Tensor:
-    centers = (torch.arange(side) * 2 + 1) / side - 1
+def pixel_centers(side: int) -> Tensor:
+    """Centers of `side` pixels that fill [-1, 1], (side,)."""
+    return (torch.arange(side) * 2 + 1) / side - 1
+
+
+def _letter(lines: tuple[Line, ...], stroke: float, side: int) -> Tensor:
+    centers = pixel_centers(side)
     points = torch.stack(torch.meshgrid(centers, centers, indexing="xy"), dim=-1)
-    distance = torch.stack(
-        [_distance(points, torch.tensor(a), torch.tensor(b)) for a, b in lines]
-    ).amin(dim=0)
+    distances = [_distance(points, torch.tensor(a), torch.tensor(b)) for a, b in lines]
+    distance = torch.stack(distances).amin(dim=0)
     pixel = 2 / side
     return ((stroke - distance) / pixel + 0.5).clamp(0, 1)
 
 
 def _distance(points: Tensor, start: Tensor, end: Tensor) -> Tensor:
-    """From every point to a line from start to end."""
+    """Distance of every point to the line segment from start to end.   (..., 2) -> (...)"""
     along = end - start
-    share = ((points - start) @ along / along.square().sum()).clamp(0, 1)
-    return (points - start - share[..., None] * along).norm(dim=-1)
+    fraction = ((points - start) @ along / along.square().sum()).clamp(0, 1)
+    return (points - start - fraction[..., None] * along).norm(dim=-1)
 
 
 def figures(side: int = 24) -> tuple[Tensor, Tensor]:
-    """The robot and the boat, (2, 3, side, side), and their numbers."""
+    """The robot and the boat, (2, 3, side, side) in [0, 1], and their labels (2,)."""
     return sprites.figures(side), torch.arange(2)
 
 
 def shrink(images: Tensor, radius: float, side: int, blur: float = 0.7) -> Tensor:
-    """The same pictures at this share of a frame of so many pixels, on black, softened by a blur of so many pixels."""
+    """Images scaled to a fraction `radius` of a black frame, and blurred.
+
+    images: (K, C, S, S)   side, blur: in pixels   returns (K, C, side, side)
+    """
     inner = max(round(side * radius), 4)
-    inner += (side - inner) % 2  # so that the middle stays the middle
+    inner += (side - inner) % 2  # keeps the content centered
     small = F.interpolate(
         images, size=(inner, inner), mode="bilinear", antialias=True, align_corners=False
     )
@@ -66,22 +74,17 @@ def shrink(images: Tensor, radius: float, side: int, blur: float = 0.7) -> Tenso
 
 
 def soften(images: Tensor, sigma: float = 0.7) -> Tensor:
-    """A Gaussian blur of so many pixels: what is smooth can be moved twice and stay what it is when moved once."""
+    """Gaussian blur with a standard deviation of `sigma` pixels.   images: (K, C, H, W)
+
+    Smooth images lose little when they are warped twice.
+    """
     if sigma == 0:
         return images
-    reach = torch.arange(-3, 4)
-    kernel = torch.exp(-(reach / sigma).square() / 2)
+    offsets = torch.arange(-3, 4)
+    kernel = torch.exp(-(offsets / sigma).square() / 2)
     kernel = (kernel / kernel.sum()).to(images)
     channels = images.shape[1]
-    across = F.conv2d(
-        images,
-        kernel.reshape(1, 1, 1, 7).expand(channels, 1, 1, 7),
-        padding=(0, 3),
-        groups=channels,
-    )
-    return F.conv2d(
-        across,
-        kernel.reshape(1, 1, 7, 1).expand(channels, 1, 7, 1),
-        padding=(3, 0),
-        groups=channels,
-    )
+    row = kernel.reshape(1, 1, 1, 7).expand(channels, 1, 1, 7)
+    column = kernel.reshape(1, 1, 7, 1).expand(channels, 1, 7, 1)
+    across = F.conv2d(images, row, padding=(0, 3), groups=channels)
+    return F.conv2d(across, column, padding=(3, 0), groups=channels)

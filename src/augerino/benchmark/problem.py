@@ -1,4 +1,4 @@
-"""A problem with a known answer: base items moved along named coordinates, and labels that say where they stand."""
+"""A problem with known symmetries: base items transformed along named coordinates, and labels."""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation, Chain
-from augerino.benchmark.axis import FLIPS, MIRRORED, Axis, coordinate
+from augerino.benchmark.axis import FLIP_KINDS, FLIP_LIMIT, Axis, coordinate_at
 from augerino.benchmark.bases import Base
 from augerino.coordinate import NEGLIGIBLE
 from augerino.distributions import Bernoulli, Uniform
@@ -17,27 +17,27 @@ from augerino.transforms import Compose, Transform
 
 Difficulty = Literal["clean", "noisy", "few", "hard"]
 
-FLIPPED = 0.1  # a flip of at least this probability counts as found
-ITEMS = 1500  # training items, unless a problem says otherwise
+FLIP_THRESHOLD = 0.1  # a flip above this probability counts as found
+N_ITEMS = 1500  # training items by default
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is to be found along one scored coordinate."""
+    """The true extent of one scored coordinate."""
 
     coordinate: str
-    true: float  # its extent; the probability of a flip
+    true: float  # for a flip the probability
     limit: float
-    least: float  # from where on an extent counts as found
+    threshold: float  # a larger learned extent counts as found
 
 
 class Drawn(NamedTuple):
-    """Items of a problem, and how they came about."""
+    """Items of a problem, and how they were made."""
 
     x: Tensor
-    y: Tensor  # labels (n,), or values (n, outputs)
-    base: Tensor  # the items before they were moved
-    places: Tensor  # where each stands, (n, axes)
+    y: Tensor  # labels (n,), or regression targets (n, n_outputs)
+    base: Tensor  # the items before they were transformed
+    positions: Tensor  # along each axis, (n, axes)
     labels: Tensor  # of the class and of each axis, (n, 1 + axes)
 
 
@@ -45,30 +45,32 @@ class Drawn(NamedTuple):
 class Problem:
     """Data whose symmetries are known exactly.
 
-    A base item of some class is moved to a place along each axis (see `Axis`), and the label says the class and, for axes
-    that labels depend on, where it stands. Coordinates of the transform that no axis names are free by rights: the data are not
-    moved along them, no label depends on them, and they are not scored. With a target among the axes the task is a regression,
-    on the targets and the numbers of the poses.
+    A base item of some class is moved to a position along each axis (see `Axis`). The label encodes
+    the class and, for axes that labels depend on, the pose. If any axis is a target, the task is a
+    regression on the targets and the indices of the poses. Coordinates of the transform without an
+    axis are learned but not scored: the data do not vary along them, and no label depends on them.
 
-    The answers are exact only if the axes commute with each other (turn and scale do, the two shifts do, turn and shift do
-    not), if moved items keep their content in the frame, and if no base item looks like another one moved.
+    The true extents are exact only if the axes commute (rotation and scale do, the two translations
+    do, rotation and translation do not), if transformed items keep their content in the frame, and
+    if no base item looks like another one transformed.
 
     Args:
         name: short, for tables.
-        base: where items come from.
-        transform: the family of maps, with every coordinate that is to be free.
-        axes: what is done along some of them.
-        difficulty: a word for tables.
-        items: how many to train on.
+        base: of the items.
+        transform: the family of maps, with every coordinate that is to be learned.
+        axes: how the data vary along some of the coordinates.
+        difficulty: for tables.
+        n_items: number of training items.
 
     Example:
         >>> from augerino import Affine2d
         >>> from augerino.benchmark import Axis, Images, figures
-        >>> turned = Axis("rotate", "soft", poses=(0.0, math.pi), extent=0.4)
-        >>> problem = Problem("mine", Images.of(*figures()), Affine2d("rotate", "scale"), (turned,))
+        >>> rotated = Axis("rotate", "soft", poses=(0.0, math.pi), extent=0.4)
+        >>> base = Images.of(*figures())
+        >>> problem = Problem("mine", base, Affine2d("rotate", "scale"), (rotated,))
         >>> x, y = problem.draw(8, seed=0)
-        >>> tuple(x.shape), problem.outputs, {name: round(extent, 3) for name, extent in problem.true.items()}
-        ((8, 3, 24, 24), 4, {'rotate': 1.171})
+        >>> tuple(x.shape), problem.n_outputs, round(problem.true["rotate"], 3)
+        ((8, 3, 24, 24), 4, 1.171)
     """
 
     name: str
@@ -76,122 +78,144 @@ class Problem:
     transform: Transform
     axes: tuple[Axis, ...]
     difficulty: Difficulty = "clean"
-    items: int = ITEMS
+    n_items: int = N_ITEMS
 
     def __post_init__(self) -> None:
         names = [axis.name for axis in self.axes]
-        if not names or len(set(names)) < len(names) or not set(names) <= set(self.transform.names):
+        unique = len(set(names)) == len(names)
+        if not names or not unique or not set(names) <= set(self.transform.names):
             raise InputError(
-                f"The axes of the problem '{self.name}' must name coordinates of its transform, each once, but are "
-                f"{', '.join(names) or 'none'}; it has: {', '.join(self.transform.names)}."
+                f"The axes of the problem '{self.name}' must name coordinates of its transform, "
+                f"each once, but are {', '.join(names) or 'none'}; "
+                f"it has: {', '.join(self.transform.names)}."
             )
         for axis in self.axes:
-            if self._flips(axis.name) != (axis.kind in FLIPS):
-                raise InputError(
-                    f"In the problem '{self.name}', {axis.name} cannot be '{axis.kind}'."
-                )
-            if not math.isfinite(self.limit(axis.name)):
-                raise InputError(
-                    f"In the problem '{self.name}', {axis.name} has no limit, so its overlap has no scale."
-                )
-            if (true := axis.answer(self.limit(axis.name))) > self.limit(axis.name):
-                raise InputError(
-                    f"In the problem '{self.name}', the true extent of {axis.name} would be {true:.4g}, beyond its limit of "
-                    f"{self.limit(axis.name):.4g}: bring the poses closer together."
-                )
-        if self.items < 1:
+            self._check_axis(axis)
+        if self.n_items < 1:
             raise InputError(
-                f"The problem '{self.name}' needs at least one item, but got {self.items}."
+                f"The problem '{self.name}' needs at least one item, but got {self.n_items}."
+            )
+
+    def _check_axis(self, axis: Axis) -> None:
+        where = f"In the problem '{self.name}', {axis.name}"
+        limit = self.limit(axis.name)
+        if self._flips(axis.name) != (axis.kind in FLIP_KINDS):
+            raise InputError(f"{where} cannot be '{axis.kind}'.")
+        if not math.isfinite(limit):
+            raise InputError(f"{where} has no limit, which the overlap needs as its scale.")
+        true = axis.answer(limit)
+        if true > limit:
+            raise InputError(
+                f"{where} would have a true extent of {true:.4g}, beyond its limit of {limit:.4g}: "
+                "bring the poses closer together."
             )
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """One a scored coordinate."""
-        return tuple(
-            Answer(
-                axis.name,
-                axis.answer(limit := self.limit(axis.name)),
-                limit,
-                FLIPPED if axis.kind in FLIPS else NEGLIGIBLE * limit,
+        """One per scored coordinate."""
+        found = []
+        for axis in self.axes:
+            limit = self.limit(axis.name)
+            threshold = FLIP_THRESHOLD if axis.kind in FLIP_KINDS else NEGLIGIBLE * limit
+            found.append(
+                Answer(
+                    coordinate=axis.name,
+                    true=axis.answer(limit),
+                    limit=limit,
+                    threshold=threshold,
+                )
             )
-            for axis in self.axes
-        )
+        return tuple(found)
 
     @property
     def true(self) -> dict[str, float]:
-        """The true extent of every scored coordinate; of a flip its probability."""
+        """The true extent of every scored coordinate; for a flip the probability."""
         return {answer.coordinate: answer.true for answer in self.answers}
 
     @property
     def regression(self) -> bool:
+        """Whether any axis is a regression target."""
         return any(axis.kind == "target" for axis in self.axes)
 
     @property
-    def outputs(self) -> int:
-        """Classes, or values of a regression."""
+    def n_outputs(self) -> int:
+        """Number of classes, or of regression targets."""
         if self.regression:
-            return sum(axis.kind == "target" or axis.labels > 1 for axis in self.axes)
-        return self.base.classes * math.prod(axis.labels for axis in self.axes)
+            return sum(axis.kind == "target" or axis.n_labels > 1 for axis in self.axes)
+        return self.base.n_classes * math.prod(axis.n_labels for axis in self.axes)
 
     def limit(self, name: str) -> float:
-        """The limit of a coordinate; of a flip a half, beyond which it is the mirrored data that are mirrored."""
+        """The limit of a coordinate; 1/2 for a flip, because p and 1 - p are equivalent."""
         if self._flips(name):
-            return MIRRORED
+            return FLIP_LIMIT
         return self.transform.coordinates[self.transform.names.index(name)].limit
 
     def draw(self, n: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Inputs and targets; another seed draws other items, for testing."""
+        """n inputs and targets; another seed draws other items, for example for testing."""
         drawn = self.sample(n, seed)
         return drawn.x, drawn.y
 
     def sample(self, n: int, seed: int) -> Drawn:
-        """Items with all that is known about them, labels in equal parts up to rounding and in random order."""
+        """n items with all that is known about them; labels are balanced, in random order."""
         if n < 1:
             raise InputError(f"The problem '{self.name}' can draw one item or more, but not {n}.")
         generator = torch.Generator().manual_seed(seed)
-        sizes = [self.base.classes, *(axis.labels for axis in self.axes)]
+        sizes = [self.base.n_classes, *(axis.n_labels for axis in self.axes)]
         y = torch.randperm(n, generator=generator) % math.prod(sizes)
         labels = torch.stack(torch.unravel_index(y, sizes), dim=1)
         base = self.base.draw(labels[:, 0], generator)
-        places = [
-            axis.draw(labels[:, 1 + i], self.limit(axis.name), generator)
-            for i, axis in enumerate(self.axes)
-        ]
-        if self.regression:
-            told = [axis.target(labels[:, 1 + i], places[i]) for i, axis in enumerate(self.axes)]
-            y = torch.stack([values for values in told if values is not None], dim=1)
-        standing = torch.stack(places, dim=1)
-        return Drawn(self.place(base, standing), y, base, standing, labels)
+        drawn = []
+        targets = []
+        for axis, label in zip(self.axes, labels[:, 1:].unbind(1), strict=True):
+            position = axis.draw(label, self.limit(axis.name), generator)
+            drawn.append(position)
+            target = axis.target(label, position)
+            if target is not None:
+                targets.append(target)
+        positions = torch.stack(drawn, dim=1)
+        return Drawn(
+            x=self.move(base, positions),
+            y=torch.stack(targets, dim=1) if self.regression else y,
+            base=base,
+            positions=positions,
+            labels=labels,
+        )
 
-    def place(self, base: Tensor, places: Tensor) -> Tensor:
-        """Moves base items to places along the axes.   places: (n, axes)   returns as base"""
+    def move(self, base: Tensor, positions: Tensor) -> Tensor:
+        """Moves base items to positions along the axes.   base: (n, ...)   positions: (n, axes)"""
         t = torch.zeros(len(base), len(self.transform.names))
-        for axis, place in zip(self.axes, places.unbind(1), strict=True):
-            t[:, self.transform.names.index(axis.name)] = coordinate(axis.name, place)
+        for axis, position in zip(self.axes, positions.unbind(1), strict=True):
+            t[:, self.transform.names.index(axis.name)] = coordinate_at(axis.name, position)
         return self.transform(base, t)
 
     def augmentation(self, start: dict[str, float] | float = 0.3) -> Augmentation:
-        """The transform with every coordinate to be learned.
+        """The transform with a learnable distribution over all coordinates.
 
         Args:
-            start: bounds to start from, by name or one for all; of a flip the probability, or half of the one for all, so that it
-                has the same extent.
+            start: bounds and probabilities of flips by name; or one bound for all, where flips
+                start at half of it.
         """
         found = []
         for part in self._parts:
             discrete = part.coordinates[0].discrete
-            common = start / 2 if discrete and not isinstance(start, dict) else start
-            values = [common[name] if isinstance(common, dict) else common for name in part.names]
-            kind = Bernoulli([min(p, 0.499) for p in values]) if discrete else Uniform(values)
-            found.append(Augmentation(part, kind))
+            if isinstance(start, dict):
+                values = [start[name] for name in part.names]
+            else:
+                values = [start / 2 if discrete else start] * len(part.names)
+            if discrete:
+                probabilities = [min(value, 0.499) for value in values]
+                found.append(Augmentation(part, Bernoulli(probabilities)))
+            else:
+                found.append(Augmentation(part, Uniform(values)))
         return found[0] if len(found) == 1 else Chain(*found)
 
     def extents(self, augmentation: Augmentation) -> dict[str, float]:
-        """What an augmentation has learned, in the unit of the answers: bounds, and for flips min(p, 1 - p)."""
-        return {
-            name: extent / 2 if self._flips(name) else extent
-            for name, extent in augmentation.extent.items()
-        }
+        """Learned extents in the unit of the answers: bounds, and min(p, 1 - p) for flips."""
+        found = augmentation.extent
+        for name in found:
+            if self._flips(name):
+                found[name] /= 2
+        return found
 
     @property
     def _parts(self) -> list[Transform]:

@@ -1,5 +1,6 @@
-"""How well extents were found: overlap of intervals, F1 of the set of symmetries, and bootstrap intervals over seeds."""
+"""Scores of learned extents: overlap of intervals, F1 of the symmetries, bootstrap intervals."""
 
+import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,27 +11,29 @@ from augerino.benchmark.problem import Problem
 from augerino.errors import InputError
 from augerino.learning.recipe import Recipe
 
-DRAWS = 1000  # of the bootstrap
+N_RESAMPLES = 1000  # of the bootstrap
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One scored coordinate: what is true of it, and what was found."""
+    """True and learned extent of one scored coordinate."""
 
     coordinate: str
     true: float
     limit: float
-    least: float  # from where on an extent counts as found
+    threshold: float  # a larger learned extent counts as found
     learned: float
 
     @property
     def overlap(self) -> float:
-        """Intersection over union of ±learned and ±true, or how much of the range was left alone where nothing is true.
+        """Intersection over union of ±learned and ±true; 1 - learned / limit if true is 0.
 
-        Past its limit an extent is the limit.
+        Learned extents are clipped to the limit.
 
         Example:
-            >>> Reading("rotate", 0.8, 3.14, 0.06, 1.0).overlap, Reading("scale", 0.0, 1.0, 0.02, 0.25).overlap
+            >>> rotate = Reading("rotate", true=0.8, limit=3.14, threshold=0.06, learned=1.0)
+            >>> scale = Reading("scale", true=0.0, limit=1.0, threshold=0.02, learned=0.25)
+            >>> rotate.overlap, scale.overlap
             (0.8, 0.75)
         """
         learned = min(self.learned, self.limit)
@@ -40,16 +43,18 @@ class Reading:
 
     @property
     def found(self) -> bool:
-        return self.learned > self.least
+        """Whether the coordinate was learned as a symmetry."""
+        return self.learned > self.threshold
 
     @property
-    def there(self) -> bool:
+    def is_symmetry(self) -> bool:
+        """Whether the coordinate is a symmetry."""
         return self.true > 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one problem and seed."""
+    """The result of one problem and seed."""
 
     problem: str
     seed: int
@@ -64,23 +69,21 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its 95 % bootstrap interval over seeds; no interval where there is one seed only."""
+    """A mean and its 95 % bootstrap interval over seeds, which is empty for one seed."""
 
     mean: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
-            if self.low < self.high
-            else f"{self.mean:.3f}"
-        )
+        if self.low < self.high:
+            return f"{self.mean:.3f} ({self.low:.3f} to {self.high:.3f})"
+        return f"{self.mean:.3f}"
 
 
 @dataclass(frozen=True)
 class Score:
-    """A contestant's result over some problems and seeds."""
+    """A contestant's result over several problems and seeds."""
 
     contestant: str
     overlap: Estimate
@@ -94,76 +97,101 @@ class Score:
     def __str__(self) -> str:
         lines = [f"{self.contestant}: overlap {self.overlap}, F1 {self.f1}"]
         for outcome in self.outcomes:
-            found = ", ".join(
+            name = f"{outcome.problem}, seed {outcome.seed}"
+            extents = ", ".join(
                 f"{r.coordinate} {r.learned:.3f} (true {r.true:.3f})" for r in outcome.readings
             )
-            lines.append(
-                f"  {outcome.problem}, seed {outcome.seed}: overlap {outcome.overlap:.3f}; {found}"
-            )
+            lines.append(f"  {name}: overlap {outcome.overlap:.3f}; {extents}")
         return "\n".join(lines)
 
 
-def judge(problem: Problem, seed: int, learned: dict[str, float]) -> Outcome:
-    """Holds the extents that were found against a problem's answers."""
+def compare(problem: Problem, seed: int, learned: dict[str, float]) -> Outcome:
+    """Compares learned extents with the true ones of a problem."""
     missing = [answer.coordinate for answer in problem.answers if answer.coordinate not in learned]
     if missing:
         raise InputError(
-            f"A contestant must give an extent for every coordinate, but gave none for {', '.join(missing)}."
+            "A contestant must return an extent for every coordinate, "
+            f"but returned none for {', '.join(missing)}."
         )
     for name, value in learned.items():
-        if not 0 <= value < float("inf"):
+        if not 0 <= value < math.inf:
             raise InputError(
-                f"An extent is a number of at least 0, but a contestant gave {value} for {name}."
+                "An extent must be a finite number of at least 0, "
+                f"but a contestant returned {value} for {name}."
             )
     readings = [
-        Reading(a.coordinate, a.true, a.limit, a.least, float(learned[a.coordinate]))
-        for a in problem.answers
+        Reading(
+            coordinate=answer.coordinate,
+            true=answer.true,
+            limit=answer.limit,
+            threshold=answer.threshold,
+            learned=float(learned[answer.coordinate]),
+        )
+        for answer in problem.answers
     ]
     return Outcome(
-        problem.name, seed, tuple(readings), {name: float(value) for name, value in learned.items()}
+        problem=problem.name,
+        seed=seed,
+        readings=tuple(readings),
+        learned={name: float(value) for name, value in learned.items()},
     )
 
 
 def f1(readings: Iterable[Reading]) -> float:
-    """F1 of the set of coordinates called symmetries; 1 where there is none and none was found.
+    """F1 of the set of coordinates learned as symmetries; 1 if there is none and none is found.
 
-    One set over all readings: a problem without any symmetry has no F1 of its own, but what is found there counts.
+    Computed over all readings together, because a problem without symmetries has no F1.
     """
     readings = list(readings)
-    right = sum(r.there and r.found for r in readings)
-    wrong = sum(r.there != r.found for r in readings)
-    return 2 * right / (2 * right + wrong) if right or wrong else 1.0
+    n_right = sum(reading.is_symmetry and reading.found for reading in readings)
+    n_wrong = sum(reading.is_symmetry != reading.found for reading in readings)
+    if n_right + n_wrong == 0:
+        return 1.0
+    return 2 * n_right / (2 * n_right + n_wrong)
 
 
-def summarise(name: str, outcomes: Sequence[Outcome]) -> Score:
-    """Means over problems and F1 over all readings, with intervals from drawing each problem's seeds anew."""
+def summarize(name: str, outcomes: Sequence[Outcome]) -> Score:
+    """Mean overlap over problems and F1 over all readings, with bootstrap intervals.
+
+    The bootstrap resamples the seeds of each problem.
+    """
     if not outcomes:
-        raise InputError(f"There is nothing to score of '{name}'.")
+        raise InputError(f"There is nothing to score for '{name}'.")
     by_problem: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_problem.setdefault(outcome.problem, []).append(outcome)
     groups = list(by_problem.values())
-    draw = random.Random(0)
-    drawn = [[draw.choices(group, k=len(group)) for group in groups] for _ in range(DRAWS)]
+    rng = random.Random(0)
+    resamples = [[rng.choices(group, k=len(group)) for group in groups] for _ in range(N_RESAMPLES)]
     return Score(
-        name, _estimate(_overlap, groups, drawn), _estimate(_f1, groups, drawn), tuple(outcomes)
+        contestant=name,
+        overlap=_estimate(_mean_overlap, groups, resamples),
+        f1=_estimate(_f1, groups, resamples),
+        outcomes=tuple(outcomes),
     )
 
 
-Groups = list[list[Outcome]]
+Groups = list[list[Outcome]]  # the outcomes of each problem
 
 
-def _overlap(groups: Groups) -> float:
-    return sum(sum(o.overlap for o in group) / len(group) for group in groups) / len(groups)
+def _mean_overlap(groups: Groups) -> float:
+    by_problem = [sum(outcome.overlap for outcome in group) / len(group) for group in groups]
+    return sum(by_problem) / len(by_problem)
 
 
 def _f1(groups: Groups) -> float:
     return f1(reading for group in groups for outcome in group for reading in outcome.readings)
 
 
-def _estimate(measure: Callable[[Groups], float], groups: Groups, drawn: list[Groups]) -> Estimate:
-    values = sorted(measure(each) for each in drawn)
-    return Estimate(measure(groups), values[int(0.025 * DRAWS)], values[int(0.975 * DRAWS)])
+def _estimate(
+    measure: Callable[[Groups], float], groups: Groups, resamples: list[Groups]
+) -> Estimate:
+    values = sorted(measure(resample) for resample in resamples)
+    return Estimate(
+        mean=measure(groups),
+        low=values[int(0.025 * N_RESAMPLES)],
+        high=values[int(0.975 * N_RESAMPLES)],
+    )
 
 
 def score(
@@ -171,12 +199,12 @@ def score(
     problems: Sequence[Problem] | None = None,
     seeds: int | Sequence[int] = 3,
 ) -> Score:
-    """Runs a recipe, or a contestant of your own, on problems and scores what it finds.
+    """Runs a recipe or a contestant on problems and scores the extents it finds.
 
     Args:
-        recipe: settings of `learn`, with every coordinate of a problem free and from the recipe's start; or a `Contestant`.
-        problems: yours, or those on embedded data by default.
-        seeds: how many, from 0, or which; each draws other items and trains anew.
+        recipe: of `learn`, with every coordinate of a problem free; or a `Contestant`.
+        problems: by default those on embedded data.
+        seeds: their number, from 0, or the seeds themselves. Each draws other items.
 
     Example:
         >>> from augerino.benchmark import contestant, embedded
@@ -185,15 +213,13 @@ def score(
           soft-rotate-sprites-clean, seed 0: overlap 0.250; rotate 3.142 (true 0.785)
     """
     chosen = recipe if isinstance(recipe, Contestant) else by_recipe(recipe)
-    which = range(seeds) if isinstance(seeds, int) else seeds
-    chosen_problems = embedded() if problems is None else problems
-    if len({problem.name for problem in chosen_problems}) < len(chosen_problems):
-        raise InputError(
-            "Every problem needs a name of its own, by which its outcomes are put together, but two have the same."
-        )
-    found = [
-        judge(problem, seed, chosen.run(problem, seed))
-        for problem in chosen_problems
-        for seed in which
+    if isinstance(seeds, int):
+        seeds = range(seeds)
+    if problems is None:
+        problems = embedded()
+    if len({problem.name for problem in problems}) < len(problems):
+        raise InputError("Every problem needs a distinct name, but two have the same.")
+    outcomes = [
+        compare(problem, seed, chosen.run(problem, seed)) for problem in problems for seed in seeds
     ]
-    return summarise(chosen.name, found)
+    return summarize(chosen.name, outcomes)

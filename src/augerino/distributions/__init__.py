@@ -1,4 +1,7 @@
-"""Distributions with learnable extents: a module whose call returns a `torch.distributions` object."""
+"""Distributions with learnable parameters.
+
+Each is a module whose call returns a `torch.distributions` object.
+"""
 
 from augerino.distributions.base import LearnedDistribution
 from augerino.distributions.bernoulli import Bernoulli

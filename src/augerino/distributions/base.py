@@ -1,6 +1,6 @@
-"""What a learned distribution is, and how real units become raw parameters.
+"""The base class of learned distributions, and the conversion of real units to raw parameters.
 
-The stored parameter is raw (unconstrained); the public property is in real units and its setter takes real units.
+Stored parameters are raw (unconstrained). Public properties and their setters are in real units.
 """
 
 from abc import ABC, abstractmethod
@@ -17,21 +17,27 @@ from augerino.errors import InputError
 
 Value = float | Sequence[float] | Tensor
 
-SMALLEST = 1e-30  # keeps log(bound) and torch's low < high true however far a bound has shrunk
+SMALLEST = 1e-30  # lower limit of a bound, so that log(bound) is finite and low < high holds
 
 
 def inverse_softplus(y: Tensor) -> Tensor:
-    """The x with log(1 + e^x) = y > 0."""
+    r"""Computes the inverse of softplus, \(\log(e^y - 1)\), for y > 0."""
     return y + torch.log(-torch.expm1(-y))
 
 
 def softplus(raw: Tensor) -> Tensor:
-    """log(1 + e^x), never quite 0."""
+    r"""Computes \(\max(\log(1 + e^x), 10^{-30})\)."""
     return F.softplus(raw).clamp_min(SMALLEST)
 
 
 def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
-    """A float64 vector from what a user may write for a per-coordinate value."""
+    """Converts a per-coordinate value to a float64 vector on the CPU.
+
+    Args:
+        value: one number, or k numbers.
+        what: the name of the value in error messages.
+        like: a tensor (k,) of the required length; a single number is expanded to it.
+    """
     try:
         vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
@@ -49,11 +55,12 @@ def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
 
 
 def raw_positive(value: Value, what: str, like: Tensor | None = None) -> Tensor:
-    """Raw parameters (float64) whose softplus is the given positive value."""
+    """Computes the raw parameters, float64, whose softplus is a positive value."""
     vector = vector_of(value, what, like)
     if (vector <= 0).any():
         raise InputError(
-            f"{what} must be above 0, but got {vector.tolist()}. For 'no extent', leave the coordinate out."
+            f"{what} must be above 0, but got {vector.tolist()}. "
+            "To disable a coordinate, leave it out of the transform."
         )
     return inverse_softplus(vector)
 
@@ -61,46 +68,53 @@ def raw_positive(value: Value, what: str, like: Tensor | None = None) -> Tensor:
 def named_start(
     names: Sequence[str], start: float, given: dict[str, float], kind: str
 ) -> list[float]:
-    """One start per name: the common one, or the one given by name."""
+    """Returns one start value per name: `given[name]` if present, else `start`."""
     for name in given:
         if name not in names:
             raise InputError(
-                f"{kind}.named got a start for '{name}', but the coordinates are: {', '.join(names)}."
+                f"{kind}.named got a start for '{name}', "
+                f"but the coordinates are: {', '.join(names)}."
             )
     return [given.get(name, start) for name in names]
 
 
 def noise(draw: Callable[..., Tensor], n: int, like: Tensor, generator: Generator | None) -> Tensor:
-    """n rows of `torch.rand` or `torch.randn`, (n, k), for parameters like (k,)."""
-    # A generator of None is left out: torch's call with one does not take the open sizes of torch.compile and torch.export.
-    chosen = {} if generator is None else {"generator": generator}
-    return draw(n, like.shape[0], device=like.device, dtype=like.dtype, **chosen)
+    """Draws noise by `torch.rand` or `torch.randn`, (n, k), on the device of parameters (k,)."""
+    # generator=None is not passed on: with the argument, torch.rand rejects the symbolic sizes
+    # of torch.compile and torch.export.
+    options = {} if generator is None else {"generator": generator}
+    return draw(n, like.shape[0], device=like.device, dtype=like.dtype, **options)
 
 
 class LearnedDistribution(nn.Module, ABC):
-    """A distribution over k coordinates with learnable parameters; a call returns a `torch.distributions` object.
+    """A distribution over k coordinates with learnable parameters.
 
-    Must write: `forward`, `extent` with its setter, `support`, `settings`, and `icdf` (or `rsample`, if samples are not
-                made of uniform ones).
-    May write:  `describe`, if "±extent" would mislead; `raw_extent`; `rate`, if samples leave coordinates at 0;
-                `enumerate_discrete`, if outcomes can be enumerated.
-    Derived:    `rsample`, `entropy`, `central_range`, `size`.
+    Calling the module returns a `torch.distributions` object with event shape (k,).
+
+    A subclass must implement `forward`, `extent` with its setter, `support`, `settings`, and
+    `icdf` (or `rsample`, if samples are not computed from uniform noise).
+
+    A subclass may implement `describe`, if "±extent" would be misleading; `raw_extent`; `rate`, if
+    some samples leave coordinates at 0; and `enumerate_discrete`, if outcomes can be enumerated.
+
+    Derived from these are `rsample`, `quadrature_points`, `entropy`, `central_range` and `size`.
     """
 
-    discrete: bool = False  # whether coordinates are 0 or 1
+    discrete: bool = False  # whether coordinates take the values 0 and 1 only
     has_settable_rate: bool = False  # whether `rate` can be assigned
 
     @abstractmethod
     def forward(self) -> D.Distribution:
-        """The distribution at the current parameters, with event shape (k,)."""
+        """Returns the `torch.distributions` object at the current parameters, event shape (k,)."""
 
     @property
     @abstractmethod
     def extent(self) -> Tensor:
-        """How wide each coordinate is, (k,), in real units: a half-range, a standard deviation, ...
+        """The width of each coordinate in real units, (k,): a half-range or a standard deviation.
 
-        Settable, with one value or k: `distribution.extent = 0.3` changes the parameters in place. A distribution
-        with further parameters keeps its shape, as `Interval` keeps the ratio of its two ends.
+        Settable to one value or to k values: `distribution.extent = 0.3` changes the parameters in
+        place. Other parameters keep the shape of the distribution: `Interval` keeps the ratio
+        of its two ends, `Gaussian` its correlations.
         """
 
     @extent.setter
@@ -110,29 +124,31 @@ class LearnedDistribution(nn.Module, ABC):
     @property
     @abstractmethod
     def support(self) -> tuple[Tensor, Tensor]:
-        """Lowest and highest value of each coordinate, (k,) each."""
+        """The lowest and the highest value of each coordinate, (k,) each."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments in real units, as JSON can hold them."""
+        """Returns the constructor's arguments in real units, as JSON-serializable values."""
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
-        """Draws n coordinate vectors, (n, k), through which gradients reach the parameters."""
-        return self.icdf(noise(torch.rand, n, self.extent, generator))
+        """Draws n coordinate vectors, (n, k), differentiable with respect to the parameters."""
+        return self.icdf(noise(torch.rand, n, like=self.extent, generator=generator))
 
     def icdf(self, u: Tensor) -> Tensor:
-        """Inverse CDF: maps uniform samples in [0, 1]^k to coordinates.   u: (n, k)   returns (n, k)
+        r"""Inverse CDF: maps uniform samples in \([0, 1]^k\) to coordinates.
 
-        Evenly spaced points become evenly spaced samples: see `quadrature_points`. Gradients reach the parameters.
+        u: (n, k)   returns (n, k), differentiable with respect to the parameters
         """
         raise TypeError(
-            f"Write {type(self).__name__}.icdf(u), from uniform (n, k) to coordinates (n, k)."
+            f"{type(self).__name__} must implement icdf(u), "
+            "from uniform samples (n, k) to coordinates (n, k)."
         )
 
     def quadrature_points(self, n: int) -> Tensor:
-        """n draws that are always the same ones and spread evenly, (n, k): Sobol points in the middle of their cells.
+        """Computes n deterministic, evenly spread samples, (n, k).
 
-        In one coordinate a power of two of them is the midpoint rule; in several, each coordinate on its own is.
+        These are Sobol points, shifted to the centres of their cells and mapped by `icdf`. If n is
+        a power of two, each coordinate on its own is the midpoint rule.
 
         Example:
             >>> from augerino import Uniform
@@ -142,34 +158,37 @@ class LearnedDistribution(nn.Module, ABC):
         if n < 1:
             raise InputError(f"There must be at least 1 node, but got {n}.")
         like = self.extent
-        cells = (
-            2 ** max(n - 1, 0).bit_length()
-        )  # the points fill a grid of so many cells in every coordinate
-        u = torch.quasirandom.SobolEngine(like.shape[0]).draw(n, dtype=torch.float64) + 0.5 / cells
+        cells = 2 ** max(n - 1, 0).bit_length()  # Sobol cells per coordinate, at least n
+        sobol = torch.quasirandom.SobolEngine(like.shape[0]).draw(n, dtype=torch.float64)
+        u = sobol + 0.5 / cells
         return self.icdf(u.to(like))
 
     def enumerate_discrete(
         self, n: int, generator: Generator | None = None
     ) -> "tuple[Tensor, Tensor | None]":
-        """Draws n coordinate vectors, with every outcome of the discrete ones counted out instead of drawn.
+        """Draws n coordinate vectors per outcome of the discrete coordinates.
 
-        Returns coordinates (m n, k), branch after branch, and each branch's probability (m,); None where nothing is discrete.
-        Weighing predictions by these probabilities gives their exact gradient, where a draw gives a rough one.
+        Predictions weighted by the returned probabilities have an exact gradient with respect to
+        them; the gradient through a discrete sample is biased.
+
+        Returns:
+            coordinates (m n, k), grouped by outcome, and the probability of each of the m
+            outcomes, (m,); or coordinates (n, k) and None if nothing is enumerated.
         """
         return self.rsample(n, generator), None
 
     def entropy(self) -> Tensor:
-        """Differential entropy in nats (Shannon entropy for discrete coordinates); the log-volume of a uniform box."""
+        """Computes the differential entropy in nats (Shannon entropy for discrete coordinates)."""
         return self().entropy()
 
     @property
     def raw_extent(self) -> Tensor | None:
-        """The unconstrained parameter behind `extent`, (k,), which the optimizer moves; None if there is no such one."""
+        """The unconstrained parameter behind `extent`, (k,); None if there is no such parameter."""
         return None
 
     @property
     def central_range(self) -> tuple[Tensor, Tensor]:
-        """`support`, with mean ± 2 standard deviations in place of infinite ends; (k,) each."""
+        """`support`, with infinite ends replaced by mean ± 2 standard deviations; (k,) each."""
         low, high = self.support
         if bool((low.isfinite() & high.isfinite()).all()):
             return low, high
@@ -182,12 +201,13 @@ class LearnedDistribution(nn.Module, ABC):
 
     @property
     def rate(self) -> Tensor:
-        """Fraction of samples in which each coordinate is not 0, (k,)."""
+        """The fraction of samples in which each coordinate is not 0, (k,)."""
         return torch.ones_like(self.extent)
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
-        """Each coordinate's range in human units."""
-        return [unit.extent(value) for unit, value in zip(units, self.extent.tolist(), strict=True)]
+        """Formats the range of each coordinate in its display unit."""
+        extents = self.extent.tolist()
+        return [unit.extent(value) for unit, value in zip(units, extents, strict=True)]
 
     @property
     def size(self) -> int:
@@ -195,13 +215,16 @@ class LearnedDistribution(nn.Module, ABC):
         return self.extent.shape[0]
 
     def extra_repr(self) -> str:
+        """The settings, with three significant digits."""
         return ", ".join(f"{key}={_short(value)}" for key, value in self.settings().items())
 
 
 def _short(value: Any) -> str:
-    return f"[{', '.join(_short(v) for v in value)}]" if isinstance(value, list) else f"{value:.3g}"
+    if isinstance(value, list):
+        return f"[{', '.join(_short(v) for v in value)}]"
+    return f"{value:.3g}"
 
 
 def listed(value: Tensor) -> list[Any]:
-    """A tensor as plain numbers, in double precision."""
+    """Converts a tensor to nested lists of Python floats, in double precision."""
     return value.detach().double().cpu().tolist()

@@ -1,4 +1,4 @@
-"""Coordinates that are 0 or 1."""
+"""Bernoulli distributions, for coordinates that take the values 0 and 1."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -11,21 +11,24 @@ from augerino.coordinate import Unit
 from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, vector_of
 from augerino.errors import InputError
 
-MOST_COUNTED = (
-    2  # coordinates whose outcomes are counted out: each doubles the work of a training step
-)
+MAX_ENUMERATED = 2  # coordinates; each one doubles the cost of a training step
 
 
 class Bernoulli(LearnedDistribution):
-    r"""Coordinates that are 0 or 1, with learned probabilities of 1.
+    r"""Independent coordinates in \(\{0, 1\}\) with learned probabilities \(p_i = P(t_i = 1)\).
 
-    Samples are exactly 0 or 1 going forward; going backward the gradient passes straight through to p (Bengio et al. 2013),
-    which is a rough guide. `enumerate_discrete` counts the outcomes out instead, and its gradient is exact; models train on those.
-    The extent is \(2 \min(p, 1 - p)\): 0 when the outcome is certain, 1 at p = 1/2, the full symmetry. Setting it to e sets
-    p = e / 2. The rate is p.
+    The extent is \(2 \min(p, 1 - p)\): 0 if the outcome is certain, and 1 for the full symmetry,
+    p = 1/2. Setting it to e sets p = e / 2. The rate is p.
+
+    Samples are exactly 0 or 1. Their gradient is the straight-through estimator, which is biased.
+    `enumerate_discrete` returns all outcomes with their probabilities, whose gradient is exact;
+    models use it in training.
+
+    Reference: Bengio et al. (2013), "Estimating or propagating gradients through stochastic
+    neurons for conditional computation".
 
     Args:
-        probability: one per coordinate, strictly between 0 and 1.
+        probability: p, one per coordinate, strictly between 0 and 1.
 
     Example:
         >>> Bernoulli([0.5]).extent.item()
@@ -36,14 +39,13 @@ class Bernoulli(LearnedDistribution):
 
     def __init__(self, probability: Value) -> None:
         super().__init__()
-        self.raw_probability = nn.Parameter(
-            _logit(vector_of(probability, "Bernoulli's probability")).to(torch.get_default_dtype())
-        )
+        raw = _logit(vector_of(probability, "Bernoulli's probability"))
+        self.raw_probability = nn.Parameter(raw.to(torch.get_default_dtype()))
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
-        """One probability per name."""
-        return cls(named_start(names, start, bounds, cls.__name__))
+        """Creates one coordinate per name, with probability `start` or the one given by name."""
+        return cls(named_start(names, start, given=bounds, kind=cls.__name__))
 
     @property
     def probability(self) -> Tensor:
@@ -52,38 +54,39 @@ class Bernoulli(LearnedDistribution):
 
     @probability.setter
     def probability(self, value: Value) -> None:
-        self.raw_probability.data.copy_(
-            _logit(vector_of(value, "Bernoulli's probability", self.raw_probability))
-        )
+        probability = vector_of(value, "Bernoulli's probability", self.raw_probability)
+        self.raw_probability.data.copy_(_logit(probability))
 
     def forward(self) -> D.Distribution:
+        """Returns independent `torch.distributions.Bernoulli`, event shape (k,)."""
         return D.Independent(D.Bernoulli(logits=self.raw_probability), 1)
 
     def icdf(self, u: Tensor) -> Tensor:
+        """Inverse CDF: 1 where u < p, else 0, with the straight-through gradient.   u: (n, k)"""
         p = self.probability
         return (u < p).to(p.dtype) + (p - p.detach())
 
     def enumerate_discrete(
         self, n: int, generator: Generator | None = None
     ) -> tuple[Tensor, Tensor | None]:
+        """Returns all 2^k outcomes, n times each, and their probabilities, (2^k,).
+
+        If there are more than two coordinates, or p requires no gradient: n samples and None.
+        """
         p = self.probability
-        if (
-            p.shape[0] > MOST_COUNTED or not self.raw_probability.requires_grad
-        ):  # counting out is for the gradient
+        k = p.shape[0]
+        if k > MAX_ENUMERATED or not self.raw_probability.requires_grad:
             return self.rsample(n, generator), None
-        outcomes = torch.cartesian_prod(
-            *[torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)] * p.shape[0]
-        )
-        outcomes = outcomes.reshape(-1, p.shape[0])  # (2^k, k)
+        values = torch.tensor([0.0, 1.0], device=p.device, dtype=p.dtype)
+        outcomes = torch.cartesian_prod(*[values] * k).reshape(-1, k)  # (2^k, k)
         weight = torch.where(outcomes > 0, p, 1 - p).prod(dim=1)
         return outcomes.repeat_interleave(n, dim=0), weight
 
     @property
     def extent(self) -> Tensor:
         """2 min(p, 1 - p), (k,), above 0 and at most 1; setting it to e sets p = e / 2."""
-        return 2 * torch.minimum(
-            torch.sigmoid(self.raw_probability), torch.sigmoid(-self.raw_probability)
-        )
+        raw = self.raw_probability
+        return 2 * torch.minimum(torch.sigmoid(raw), torch.sigmoid(-raw))
 
     @extent.setter
     def extent(self, value: Value) -> None:
@@ -97,6 +100,7 @@ class Bernoulli(LearnedDistribution):
 
     @property
     def raw_extent(self) -> Tensor:
+        """The logits of p, (k,)."""
         return self.raw_probability
 
     @property
@@ -105,24 +109,24 @@ class Bernoulli(LearnedDistribution):
         return self.probability
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
+        """Formats the probabilities: "50.0 % of copies"."""
         return [f"{100 * p:.1f} % of copies" for p in self.probability.tolist()]
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
+        """0 and 1, (k,) each."""
         return torch.zeros_like(self.raw_probability), torch.ones_like(self.raw_probability)
 
     def settings(self) -> dict[str, Any]:
-        # certain to within 1e-12 is as certain as a constructor takes it
-        return {
-            "probability": listed(
-                torch.sigmoid(self.raw_probability.double()).clamp(1e-12, 1 - 1e-12)
-            )
-        }
+        """Returns `probability`, clamped to [1e-12, 1 - 1e-12], which the constructor accepts."""
+        probability = torch.sigmoid(self.raw_probability.double())
+        return {"probability": listed(probability.clamp(1e-12, 1 - 1e-12))}
 
 
 def _logit(probability: Tensor) -> Tensor:
     if ((probability <= 0) | (probability >= 1)).any():
         raise InputError(
-            f"Bernoulli's probability must lie strictly between 0 and 1, but got {probability.tolist()}."
+            "Bernoulli's probability must lie strictly between 0 and 1, "
+            f"but got {probability.tolist()}."
         )
     return torch.logit(probability)

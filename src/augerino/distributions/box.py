@@ -1,4 +1,4 @@
-"""Uniform boxes: the paper's symmetric one, and one whose two ends are learned apart."""
+"""Uniform distributions on boxes: symmetric, as in the paper, or with two independent ends."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -22,19 +22,22 @@ from augerino.errors import InputError
 
 
 class Uniform(LearnedDistribution):
-    r"""A box \([-\theta, \theta]\), learned through \(\theta = \mathrm{softplus}(\tilde\theta)\).
+    r"""The uniform distribution on a box \([-\theta, \theta]\).
 
-    Samples are \(t = \theta \odot \epsilon\) with \(\epsilon \sim U[-1, 1]^k\), so that gradients reach theta.
+    The stored parameter is \(\tilde\theta\), with \(\theta = \mathrm{softplus}(\tilde\theta)\).
+    Samples are \(t = \theta \odot \epsilon\) with \(\epsilon \sim U[-1, 1]^k\), so that gradients
+    reach \(\theta\).
 
-    With a rate below 1, a draw leaves the coordinate at zero otherwise. Where each of many coordinates makes inputs a little
-    harder, all of them at once make them much harder, and moving one now and then does not. Rates are not learned;
-    `Augmentation.with_rates` sets them.
+    With a rate r below 1, a coordinate is drawn from its range with probability r and is 0
+    otherwise. Rates are not learned; `Augmentation.with_rates` sets them. They keep inputs from
+    becoming much harder when many coordinates each make them slightly harder.
 
-    Reference: Benton et al. (2020), Section 3. `bound` is the paper's theta, a half-range; its rates are 1.
+    Reference: Benton et al. (2020), Section 3. `bound` is the paper's \(\theta\), a half-range;
+    the paper's rates are 1.
 
     Args:
-        bound: one half-range per coordinate, above 0.
-        rate: how often each coordinate is moved at all, above 0 and at most 1.
+        bound: half-ranges \(\theta\), one per coordinate, above 0.
+        rate: probability that a coordinate is drawn from its range, above 0 and at most 1.
 
     Example:
         >>> uniform = Uniform([0.1, 0.5])
@@ -48,16 +51,15 @@ class Uniform(LearnedDistribution):
 
     def __init__(self, bound: Value, rate: Value = 1.0) -> None:
         super().__init__()
-        self.raw_bound = nn.Parameter(
-            raw_positive(bound, "Uniform's bound").to(torch.get_default_dtype())
-        )
+        raw = raw_positive(bound, "Uniform's bound")
+        self.raw_bound = nn.Parameter(raw.to(torch.get_default_dtype()))
         self.register_buffer("_rate", torch.ones_like(self.raw_bound.data))
         self.rate = rate
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
-        """One bound per name: `start` for all, unless a bound is given by name."""
-        return cls(named_start(names, start, bounds, cls.__name__))
+        """Creates one coordinate per name, with the bound `start` or the one given by name."""
+        return cls(named_start(names, start, given=bounds, kind=cls.__name__))
 
     @property
     def bound(self) -> Tensor:
@@ -69,14 +71,17 @@ class Uniform(LearnedDistribution):
         self.raw_bound.data.copy_(raw_positive(value, "Uniform's bound", self.raw_bound))
 
     def forward(self) -> D.Distribution:
+        """Returns independent `torch.distributions.Uniform`; `SpikedUniform` for rates below 1."""
         if (self.rate < 1).any():
             return SpikedUniform(self.bound, self.rate)
         return D.Independent(D.Uniform(-self.bound, self.bound), 1)
 
     def icdf(self, u: Tensor) -> Tensor:
+        r"""Inverse CDF, \(\theta (2u - 1)\) if the rate is 1.   u: (n, k)   returns (n, k)"""
         return icdf(u, self.bound, self.rate)
 
     def entropy(self) -> Tensor:
+        r"""Computes the entropy in nats, \(\sum_i \log 2\theta_i\) if all rates are 1."""
         return SpikedUniform(self.bound, self.rate).entropy()
 
     @property
@@ -90,11 +95,12 @@ class Uniform(LearnedDistribution):
 
     @property
     def raw_extent(self) -> Tensor:
+        r"""The unconstrained bounds \(\tilde\theta\), (k,)."""
         return self.raw_bound
 
     @property
     def rate(self) -> Tensor:
-        """Fraction of samples in which each coordinate is not 0, (k,), above 0 and at most 1; settable."""
+        """The fraction of samples in which each coordinate is not 0, (k,); settable."""
         return self._rate
 
     @rate.setter
@@ -108,17 +114,22 @@ class Uniform(LearnedDistribution):
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
+        """-bound and bound, (k,) each."""
         return -self.bound, self.bound
 
     def settings(self) -> dict[str, Any]:
-        rate = {"rate": listed(self.rate)} if (self.rate < 1).any() else {}
-        return {"bound": listed(softplus(self.raw_bound.double())), **rate}
+        """Returns `bound`, and `rate` if a rate is below 1."""
+        settings = {"bound": listed(softplus(self.raw_bound.double()))}
+        if (self.rate < 1).any():
+            settings["rate"] = listed(self.rate)
+        return settings
 
 
 class Interval(LearnedDistribution):
-    """An asymmetric box [low, high] around the identity, low < 0 < high; both ends are learned on their own.
+    """The uniform distribution on an asymmetric box [low, high] with low < 0 < high.
 
-    Its extent is the half-width (high - low) / 2. Setting the extent scales both ends by the same factor.
+    Both ends are learned independently. The extent is the half-width (high - low) / 2; setting it
+    scales both ends by the same factor.
 
     Args:
         low: lower ends, below 0.
@@ -131,20 +142,23 @@ class Interval(LearnedDistribution):
 
     def __init__(self, low: Value, high: Value) -> None:
         super().__init__()
-        down, up = vector_of(low, "Interval's low"), vector_of(high, "Interval's high")
-        if down.shape != up.shape:
+        lower = vector_of(low, "Interval's low")
+        upper = vector_of(high, "Interval's high")
+        if lower.shape != upper.shape:
             raise InputError(
-                f"Interval needs as many low as high ends, but got {down.numel()} and {up.numel()}."
+                "Interval needs as many low as high ends, "
+                f"but got {lower.numel()} and {upper.numel()}."
             )
         dtype = torch.get_default_dtype()
-        self.raw_low = nn.Parameter(raw_positive(-down, "Minus Interval's low").to(dtype))
-        self.raw_high = nn.Parameter(raw_positive(up, "Interval's high").to(dtype))
+        self.raw_low = nn.Parameter(raw_positive(-lower, "Minus Interval's low").to(dtype))
+        self.raw_high = nn.Parameter(raw_positive(upper, "Interval's high").to(dtype))
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
-        """A symmetric start, one half-range per name; the ends then move on their own."""
-        values = torch.tensor(named_start(names, start, bounds, cls.__name__), dtype=torch.float64)
-        return cls(-values, values)
+        """Creates one symmetric interval per name, with the half-range `start` or the one given."""
+        starts = named_start(names, start, given=bounds, kind=cls.__name__)
+        high = torch.tensor(starts, dtype=torch.float64)
+        return cls(-high, high)
 
     @property
     def low(self) -> Tensor:
@@ -153,11 +167,8 @@ class Interval(LearnedDistribution):
 
     @low.setter
     def low(self, value: Value) -> None:
-        self.raw_low.data.copy_(
-            raw_positive(
-                -vector_of(value, "low", self.raw_low), "Minus Interval's low", self.raw_low
-            )
-        )
+        lower = vector_of(value, "low", self.raw_low)
+        self.raw_low.data.copy_(raw_positive(-lower, "Minus Interval's low", self.raw_low))
 
     @property
     def high(self) -> Tensor:
@@ -169,9 +180,11 @@ class Interval(LearnedDistribution):
         self.raw_high.data.copy_(raw_positive(value, "Interval's high", self.raw_high))
 
     def forward(self) -> D.Distribution:
+        """Returns independent `torch.distributions.Uniform`, event shape (k,)."""
         return D.Independent(D.Uniform(self.low, self.high), 1)
 
     def icdf(self, u: Tensor) -> Tensor:
+        """Inverse CDF, low + (high - low) u.   u: (n, k)   returns (n, k)"""
         return self.low + (self.high - self.low) * u
 
     @property
@@ -188,13 +201,18 @@ class Interval(LearnedDistribution):
         self.high = high
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
+        """Formats both ends: "-5.7° to +22.9°"."""
         ends = zip(units, self.low.tolist(), self.high.tolist(), strict=True)
         return [f"{unit.value(low)} to {unit.value(high)}" for unit, low, high in ends]
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
+        """`low` and `high`, (k,) each."""
         return self.low, self.high
 
     def settings(self) -> dict[str, Any]:
-        low, high = softplus(self.raw_low.double()), softplus(self.raw_high.double())
-        return {"low": listed(-low), "high": listed(high)}
+        """Returns `low` and `high`."""
+        return {
+            "low": listed(-softplus(self.raw_low.double())),
+            "high": listed(softplus(self.raw_high.double())),
+        }

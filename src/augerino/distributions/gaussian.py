@@ -22,14 +22,16 @@ from augerino.errors import InputError
 
 
 class Gaussian(LearnedDistribution):
-    r"""A normal distribution \(N(\mu, L L^\top)\) with learned `loc` and Cholesky factor `scale_tril`.
+    r"""A normal distribution \(N(\mu, L L^\top)\) with learned mean `loc` and factor `scale_tril`.
 
-    Reference: Benton et al. (2020), appendix C. Its extent is the standard deviation of each coordinate.
-    Setting the extent keeps the correlations.
+    The extent is the standard deviation of each coordinate. Setting it keeps the correlations.
+
+    Reference: Benton et al. (2020), appendix C.
 
     Args:
-        loc: means, (k,).
-        scale_tril: a lower-triangular factor (k, k) with a positive diagonal, or standard deviations (k,).
+        loc: means \(\mu\), (k,).
+        scale_tril: Cholesky factor L, (k, k), lower triangular with a positive diagonal; or
+            standard deviations, (k,).
 
     Example:
         >>> Gaussian([0.0, 0.0], [0.1, 0.2])
@@ -54,8 +56,9 @@ class Gaussian(LearnedDistribution):
 
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
-        """Zero mean and one standard deviation per name."""
-        return cls([0.0] * len(names), named_start(names, start, bounds, cls.__name__))
+        """Creates one coordinate per name: mean 0, standard deviation `start` or the one given."""
+        deviations = named_start(names, start, given=bounds, kind=cls.__name__)
+        return cls([0.0] * len(names), deviations)
 
     @property
     def scale_tril(self) -> Tensor:
@@ -66,35 +69,35 @@ class Gaussian(LearnedDistribution):
     def scale_tril(self, value: Value | Sequence[Sequence[float]]) -> None:
         factor = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
         k = self.loc.numel()
-        factor = (
-            torch.diag(factor.expand(k))
-            if factor.dim() < 2 and factor.numel() in (1, k)
-            else factor
-        )
+        if factor.dim() < 2 and factor.numel() in (1, k):
+            factor = torch.diag(factor.expand(k))
         if factor.shape != (k, k) or factor.triu(1).any():
+            upper = " with entries above the diagonal" if factor.dim() == 2 else ""
             raise InputError(
-                f"Gaussian's scale_tril must be lower triangular ({k}, {k}), or {k} standard deviations, "
-                f"but got shape {tuple(factor.shape)}{' with entries above the diagonal' if factor.dim() == 2 else ''}."
+                f"Gaussian's scale_tril must be lower triangular ({k}, {k}), "
+                f"or {k} standard deviations, but got shape {tuple(factor.shape)}{upper}."
             )
         if not factor.isfinite().all():
             raise InputError(f"Gaussian's scale_tril must be finite, but got {factor.tolist()}.")
-        self.raw_diagonal.data.copy_(
-            raw_positive(factor.diagonal(), "The diagonal of Gaussian's scale_tril")
-        )
+        raw = raw_positive(factor.diagonal(), "The diagonal of Gaussian's scale_tril")
+        self.raw_diagonal.data.copy_(raw)
         self.off_diagonal.data.copy_(factor[self._rows.cpu(), self._columns.cpu()])
 
     def _factor(self, raw_diagonal: Tensor, off_diagonal: Tensor) -> Tensor:
-        return torch.diag(softplus(raw_diagonal)).index_put(
-            (self._rows, self._columns), off_diagonal
-        )
+        diagonal = torch.diag(softplus(raw_diagonal))
+        return diagonal.index_put((self._rows, self._columns), off_diagonal)
 
     def forward(self) -> D.Distribution:
+        """Returns a `torch.distributions.MultivariateNormal`, event shape (k,)."""
         return D.MultivariateNormal(self.loc, scale_tril=self.scale_tril)
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
-        return self.loc + noise(torch.randn, n, self.loc, generator) @ self.scale_tril.T
+        r"""Draws \(\mu + L \epsilon\) with \(\epsilon \sim N(0, I)\), (n, k)."""
+        epsilon = noise(torch.randn, n, like=self.loc, generator=generator)
+        return self.loc + epsilon @ self.scale_tril.T
 
     def icdf(self, u: Tensor) -> Tensor:
+        r"""Maps uniform samples to \(\mu + L \Phi^{-1}(u)\).   u: (n, k)   returns (n, k)"""
         return self.loc + torch.special.ndtri(u) @ self.scale_tril.T
 
     @property
@@ -109,14 +112,17 @@ class Gaussian(LearnedDistribution):
         self.scale_tril = factor * (deviations / factor.norm(dim=-1))[:, None]
 
     def describe(self, units: Sequence[Unit]) -> list[str]:
+        """Formats standard deviations and means: "±5.7° (sd) around +0.0°"."""
         values = zip(units, self.loc.tolist(), self.extent.tolist(), strict=True)
         return [f"{unit.extent(sd)} (sd) around {unit.value(loc)}" for unit, loc, sd in values]
 
     @property
     def support(self) -> tuple[Tensor, Tensor]:
+        """Minus and plus infinity, (k,) each."""
         inf = torch.full_like(self.loc, torch.inf)
         return -inf, inf
 
     def settings(self) -> dict[str, Any]:
+        """Returns `loc` and `scale_tril`."""
         factor = self._factor(self.raw_diagonal.double(), self.off_diagonal.double())
         return {"loc": listed(self.loc), "scale_tril": listed(factor)}

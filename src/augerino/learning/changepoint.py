@@ -1,20 +1,23 @@
-"""Where a curve that is even at first begins to rise."""
+"""Estimates where a curve that is constant at first begins to rise."""
 
 import torch
 from torch import Tensor
 
-STEPS = 20  # onsets that are tried, a twentieth apart
+STEPS = 20  # candidate changepoints 0, 1/20, ..., 19/20
 
 
 def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
-    """Fits a curve that is even up to its changepoint and rises from there as a parabola, by least squares.
+    r"""Fits \(b + s \max(0, x - a)^2\) with slope \(s \ge 0\) by least squares.
+
+    The changepoint a is chosen from a grid of 20 candidates in [0, 1).
 
     Args:
-        levels: (n,) between 0 and 1.
-        values: (n,) of the curve at those.
+        levels: x, (n,), between 0 and 1.
+        values: values of the curve at x, (n,).
 
     Returns:
-        the changepoint, 1 if nothing rises; and how far the fitted curve rises from there to level 1.
+        the changepoint a (1 if the curve does not rise), and the rise of the fitted curve from a
+        to 1, \(s (1 - a)^2\).
 
     Example:
         >>> levels = torch.linspace(0, 1, 21)
@@ -22,14 +25,15 @@ def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
         >>> round(at, 2), round(rise, 2)
         (0.5, 1.0)
     """
-    tried = torch.arange(STEPS, dtype=torch.float64) / STEPS
-    shapes = (levels.double() - tried[:, None]).clamp_min(0).square()
-    shapes, curve = (
-        shapes - shapes.mean(dim=1, keepdim=True),
-        values.double() - values.double().mean(),
-    )
+    candidates = torch.arange(STEPS, dtype=torch.float64) / STEPS
+    shapes = (levels.double() - candidates[:, None]).clamp_min(0).square()
+    shapes = shapes - shapes.mean(dim=1, keepdim=True)  # centred, which eliminates b
+    curve = values.double() - values.double().mean()
     slopes = (shapes @ curve / shapes.square().sum(dim=1)).clamp_min(0)
-    left = (curve - slopes[:, None] * shapes).square().sum(dim=1)
-    best = int(left.argmin())
-    at, slope = float(tried[best]), float(slopes[best])
-    return (at, slope * (1 - at) ** 2) if slope > 0 else (1.0, 0.0)
+    squared_errors = (curve - slopes[:, None] * shapes).square().sum(dim=1)
+    best = int(squared_errors.argmin())
+    slope = float(slopes[best])
+    if slope <= 0:
+        return 1.0, 0.0
+    at = float(candidates[best])
+    return at, slope * (1 - at) ** 2

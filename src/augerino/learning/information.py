@@ -1,4 +1,4 @@
-"""How much predictions tell of targets, in nats, so that classes and values are measured alike."""
+"""The information of predictions about targets, in nats, for classification and regression."""
 
 import math
 
@@ -7,52 +7,61 @@ from torch import Tensor
 
 from augerino.diagnostics.items import chance, score_items
 
-RESOLUTION = 0.003  # of a value's variance: errors below an eighteenth of its standard deviation hardly count
+# In units of the variance of a target: errors below 1/18 of the standard deviation hardly count.
+RESOLUTION = 0.003
 
 
 class InformationScore:
-    """Measures what predictions leave unsaid about targets of one kind.
+    r"""Computes the residual information R and the information I of predictions, in nats.
 
-    Of classes that is the mean log-loss. Of values it is the log of their error in units of their spread, averaged over the
-    outputs: what a Gaussian of that error leaves unsaid. Taken to the letter, a network that is nearly exact would lose much
-    by erring a little, so errors below the resolution count as good as none. And no item counts for more than the best guess
-    would lose by it: a few that a network is sure of and wrong about would outweigh all others.
+    For classes, R is the mean log-loss. For values, it is the entropy of Gaussian errors relative
+    to the variance of the targets, averaged over outputs, up to a constant:
+    \(R = \tfrac12 \log(\rho + \mathrm{MSE} / \mathrm{Var}(y))\). The resolution \(\rho = 0.003\)
+    limits the effect of tiny errors of a nearly exact network.
+
+    I is the difference between R of the best constant prediction and R. The loss of a sample is
+    clamped to that of the best constant prediction, since a few confident mistakes would
+    otherwise dominate the mean.
 
     Args:
-        y: targets, from which the best guess follows that does not look at the input.
+        y: targets, which determine the best constant prediction: labels, or floating-point values.
 
     Attributes:
-        most: how much there is to know: the loss of that guess, above that of a prediction without error.
-        least: what a prediction without error leaves unsaid.
+        most: I of a prediction without error, I_max.
+        least: R of a prediction without error.
     """
 
     def __init__(self, y: Tensor) -> None:
-        self._values = y.is_floating_point()
-        if self._values:
-            spread = (y - y.mean(dim=0)).square().flatten(1).mean(dim=0).double().cpu()
-            self._spread = spread.clamp_min(torch.finfo(torch.float64).tiny)
-            self._guess = 0.5 * math.log(1 + RESOLUTION)
+        self._is_regression = y.is_floating_point()
+        if self._is_regression:
+            variance = (y - y.mean(dim=0)).square().flatten(1).mean(dim=0).double().cpu()
+            self._variance = variance.clamp_min(torch.finfo(torch.float64).tiny)
+            self._constant_residual = 0.5 * math.log(1 + RESOLUTION)
             self.least = 0.5 * math.log(RESOLUTION)
-            self.most = self._guess - self.least
+            self.most = self._constant_residual - self.least
         else:
-            self._guess, self.least = chance(y), 0.0
-            self.most = self._guess
+            self._constant_residual = chance(y)
+            self.least = 0.0
+            self.most = self._constant_residual
 
     def errors(self, prediction: Tensor, y: Tensor) -> Tensor:
-        """What each item adds: its log-loss, or its squared errors.   returns (n,) or (n, outputs), float64 on the CPU"""
-        rows = (
-            (prediction - y).square().flatten(1)
-            if self._values
-            else score_items(prediction, y).loss.clamp_max(self.most)
-        )
-        return rows.double().cpu()
+        """Computes the log-loss or the squared errors of each sample.
+
+        Returns:
+            (n,) for classes or (n, outputs) for values, float64 on the CPU.
+        """
+        if self._is_regression:
+            errors = (prediction - y).square().flatten(1)
+        else:
+            errors = score_items(prediction, y).loss.clamp_max(self.most)
+        return errors.double().cpu()
 
     def residual(self, mean: Tensor) -> float:
-        """What is left unsaid, in nats, where errors have this mean over items.   mean: () or (outputs,)"""
-        if self._values:
-            return float(0.5 * (RESOLUTION + mean / self._spread).log().mean())
+        """Computes R from the mean of `errors` over samples.   mean: () or (outputs,)"""
+        if self._is_regression:
+            return float(0.5 * (RESOLUTION + mean / self._variance).log().mean())
         return float(mean)
 
     def information(self, mean: Tensor) -> float:
-        """What is said, in nats: how much better than the best guess; below 0 where it is worse."""
-        return self._guess - self.residual(mean)
+        """Computes I from the mean of `errors`; negative if worse than a constant prediction."""
+        return self._constant_residual - self.residual(mean)

@@ -1,4 +1,4 @@
-"""The two ways in which `learn` moves bounds: along the gradient of the paper's objective, or by probing held-back items."""
+"""The two methods of `learn`: the gradient of the paper's objective, or a probe."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,89 +16,111 @@ from augerino.runtime import distributed
 from augerino.training.optimizer import cosine_schedule, param_groups
 from augerino.training.state import Tuner
 
-# A bound that used this much of the way that its learning rate allows was still on its way.
-HURRIED = 0.8
-FEWEST, MOST_HELD_BACK = 16, 1000  # items that a probe asks
+# An extent is unfinished if it changed by more than this fraction of the largest possible change.
+UNFINISHED_FRACTION = 0.8
+MIN_HOLDOUT = 16  # samples
+MAX_HOLDOUT = 1000
 
 
 @dataclass(frozen=True)
 class Method:
-    """What a training needs to move bounds in one of the two ways."""
+    """The parts of a training that depend on the method.
+
+    Args:
+        loader: training batches.
+        optimizer: of the weights, and of the extents if the gradient learns them.
+        scheduler: of the learning rates.
+        reg_weight: weight of the regularizer, 0 with a probe.
+        tuner: the probe; None if the gradient learns the extents.
+        n_probe_items: number of held-out samples of the probe, 0 without one.
+        unfinished: returns the names of the coordinates whose extents had not converged.
+        task_score: returns the task score when a probe fixed the extents; None without a probe.
+    """
 
     loader: Any
     optimizer: torch.optim.Optimizer
     scheduler: torch.optim.lr_scheduler.LRScheduler
     reg_weight: float
     tuner: Tuner | None
-    n_probe_items: int  # held-out samples that move the extents; 0 if the gradient does
+    n_probe_items: int
     unfinished: Callable[[], tuple[str, ...]]
-    task_score: Callable[[], float | None]  # of the network when the extents were fixed by a probe
+    task_score: Callable[[], float | None]
 
 
 def choose_method(
     model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe
 ) -> Method:
-    """The recipe's way; "auto" probes where items can be held back and the distribution has bounds to move.
+    """Creates the method that a recipe selects; "auto" is a probe where that is possible.
 
     Args:
-        model: to be trained.
-        loader: of all training items.
-        epochs: of the training.
+        model: the model to be trained.
+        loader: batches of all training samples.
+        epochs: number of epochs.
         recipe: the settings.
     """
     obstacle = _obstacle(model, loader, recipe)
     if recipe.method == "probe" and obstacle is not None:
         raise InputError(f"{obstacle}, or use the method 'gradient'.")
     if recipe.method == "gradient" or obstacle is not None:
-        return _follow(model, loader, epochs * len(loader), recipe)
-    return _probe(model, loader, epochs, recipe)
+        return _gradient_method(model, loader, recipe, steps=epochs * len(loader))
+    return _probe_method(model, loader, recipe, epochs=epochs)
 
 
 def _obstacle(model: InvariantModel, loader: CheckedBatches, recipe: Recipe) -> str | None:
-    """Why nothing can be held back and asked, as a sentence without its end; None where it can."""
+    """Explains why a probe is impossible, without a full stop; None if it is possible."""
     distribution = model.augmentation.distribution
     obstacle = distribution_obstacle(distribution)
     if obstacle is not None:
         return obstacle
-    if not any(
-        parameter.requires_grad and parameter.numel() for parameter in distribution.parameters()
-    ):
+    parameters = distribution.parameters()
+    if not any(parameter.requires_grad and parameter.numel() for parameter in parameters):
         return (
-            "Probing needs a bound that may move, but every coordinate is fixed: let one be learned"
+            "Probing needs an extent to learn, but every coordinate is fixed: "
+            "let at least one be learned"
         )
     if not hasattr(loader.batches, "only"):
         return (
-            "Probing holds items back, which it cannot with a loader: pass its Dataset, or tensors"
+            "Probing holds out samples, which it cannot do with a DataLoader: "
+            "pass its Dataset, or tensors"
         )
-    items, _ = _count(loader, recipe)
-    if items < 4 * FEWEST:
-        return f"Probing holds back at least {FEWEST} items and trains on three times as many, but got {items}: give more data"
+    n = _count_samples(loader)
+    if n < 4 * MIN_HOLDOUT:
+        return (
+            f"Probing holds out at least {MIN_HOLDOUT} samples and trains on three times as many, "
+            f"but got {n}: provide more data"
+        )
     return None
 
 
-def _count(loader: CheckedBatches, recipe: Recipe) -> tuple[int, int]:
-    """How many items there are, and how many of them to hold back."""
-    items = (
-        len(loader.batches.items) if isinstance(loader.batches, Batches) else len(loader.dataset)
-    )
-    least = max(FEWEST, distributed.world())  # something to ask in every process
-    return items, min(
-        max(round(recipe.holdout_fraction * items), least), max(MOST_HELD_BACK, least)
-    )
+def _count_samples(loader: CheckedBatches) -> int:
+    if isinstance(loader.batches, Batches):
+        return len(loader.batches.items)
+    return len(loader.dataset)
 
 
-def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: Recipe) -> Method:
-    start = _raw(model)
-    rate = (
-        recipe.augmentation_lr * recipe.theta_every
-    )  # fewer steps, each as much longer, come equally far
-    groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=rate)
+def _holdout_size(n: int, recipe: Recipe) -> int:
+    """The number of samples to hold out of n."""
+    least = max(MIN_HOLDOUT, distributed.world())  # at least one in every process
+    wanted = round(recipe.holdout_fraction * n)
+    return min(max(wanted, least), max(MAX_HOLDOUT, least))
+
+
+def _gradient_method(
+    model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, steps: int
+) -> Method:
+    """Creates the paper's method: weights and extents are learned by gradient descent."""
+    start = _raw_extents(model)
+    # With every m-th step only, steps are m times as long, so that the distance is the same.
+    augmentation_lr = recipe.augmentation_lr * recipe.theta_every
+    groups = param_groups(model, weight_decay=recipe.weight_decay, augmentation_lr=augmentation_lr)
     optimizer = torch.optim.Adam(groups, lr=recipe.lr)
     scheduler = cosine_schedule(optimizer, steps, wait=recipe.warm_up * steps)
 
     def unfinished() -> tuple[str, ...]:
-        far = HURRIED * recipe.augmentation_lr * steps / 2  # the mean of a cosine is a half
-        return tuple(name for name, now in _raw(model).items() if abs(now - start[name]) > far)
+        # Adam's steps are about one learning rate long; the mean of the cosine schedule is 1/2.
+        far = UNFINISHED_FRACTION * recipe.augmentation_lr * steps / 2
+        raw = _raw_extents(model)
+        return tuple(name for name, value in raw.items() if abs(value - start[name]) > far)
 
     return Method(
         loader=loader,
@@ -112,29 +134,34 @@ def _follow(model: InvariantModel, loader: CheckedBatches, steps: int, recipe: R
     )
 
 
-def _raw(model: InvariantModel) -> dict[str, float]:
-    """The raw parameter of each coordinate that has one of its own: what the optimizer moves."""
-    found: dict[str, float] = {}
+def _raw_extents(model: InvariantModel) -> dict[str, float]:
+    """The unconstrained parameter of each coordinate that has one, by name."""
+    raw: dict[str, float] = {}
     names = iter(model.augmentation.names)
     for part in parts_of(model.augmentation.distribution):
-        own = [next(names) for _ in range(part.size)]
+        part_names = [next(names) for _ in range(part.size)]
         if part.raw_extent is not None:
-            found.update(zip(own, part.raw_extent.detach().tolist(), strict=True))
-    return found
+            raw.update(zip(part_names, part.raw_extent.detach().tolist(), strict=True))
+    return raw
 
 
-def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe) -> Method:
+def _probe_method(
+    model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, epochs: int
+) -> Method:
+    """Creates the probing method: a `Probe` learns the extents on held-out samples."""
     if not any(parameter.requires_grad for parameter in model.net.parameters()):
         raise InputError(
-            "The network has no weights to train; bounds alone are learned by the method 'gradient'."
+            "The network has no weights to train. "
+            "To learn the extents alone, use the method 'gradient'."
         )
-    items, count = _count(loader, recipe)
-    order = torch.randperm(items)
+    n = _count_samples(loader)
+    count = _holdout_size(n, recipe)
+    order = torch.randperm(n)
     distributed.copy_from_first(order)
     part = loader.only(order[count:])
     ((x, y),) = loader.only(order[:count], batch_size=count, shuffle=False)
-    early = int(recipe.probe.stop * epochs)
-    steps = early * len(part) + (epochs - early) * len(loader)
+    epochs_on_part = int(recipe.probe.stop * epochs)
+    steps = epochs_on_part * len(part) + (epochs - epochs_on_part) * len(loader)
     probe = Probe(
         model,
         x,
@@ -144,12 +171,9 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
         chunk=recipe.batch_size,
         settings=recipe.probe,
     )
-    model.augmentation.requires_grad_(
-        False
-    )  # nothing to follow: the warp need not be differentiated
-    optimizer = torch.optim.Adam(
-        param_groups(model, weight_decay=recipe.weight_decay), lr=recipe.lr
-    )
+    model.augmentation.requires_grad_(False)  # saves the gradient of the transform
+    groups = param_groups(model, weight_decay=recipe.weight_decay)
+    optimizer = torch.optim.Adam(groups, lr=recipe.lr)
     scheduler = cosine_schedule(optimizer, steps)
     return Method(
         loader=HoldoutLoader(part, loader, probe),
@@ -164,16 +188,30 @@ def _probe(model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: R
 
 
 class HoldoutLoader:
-    """Batches without the held-back items, and with them from the first pass on that begins with the bounds settled."""
+    """Excludes the held-out samples until the extents are fixed, then includes them.
+
+    The change takes effect at the next epoch.
+
+    Args:
+        part: batches without the held-out samples.
+        whole: batches of all training samples.
+        probe: the probe; its `settled` selects the batches.
+    """
 
     def __init__(self, part: CheckedBatches, whole: CheckedBatches, probe: Probe) -> None:
-        self.part, self.whole, self.probe = part, whole, probe
+        self.part = part
+        self.whole = whole
+        self.probe = probe
+
+    @property
+    def _current(self) -> CheckedBatches:
+        return self.whole if self.probe.settled else self.part
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.whole if self.probe.settled else self.part)
+        return iter(self._current)
 
     def __len__(self) -> int:
-        return len(self.whole if self.probe.settled else self.part)
+        return len(self._current)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)

@@ -1,9 +1,10 @@
-"""Learns extents from samples held out from the weights, instead of following a gradient.
+"""Learns extents on held-out samples, instead of by the gradient of the paper's objective.
 
-The gradient of the paper's objective is taken on the samples that the network is fitted to. A network that has memorised
-them pays for every unseen pose, so ranges shrink; and a penalty that grows with an extent lets the widest range displace the
-others. A probe instead compares, on held-out samples and for each coordinate separately, the loss in the outermost shell
-of a range with the loss in its centre. While the difference is below a tolerance the range grows; otherwise it shrinks.
+The gradient is computed on the training samples. A network that has memorized them pays for every
+unseen pose, so that ranges shrink. And with a regularizer that is quadratic in the extents, the
+widest range dominates. A probe instead compares, on held-out samples and for each coordinate
+separately, the loss in the outermost shell of a range with the loss in its centre. If the
+difference is below a tolerance, the range grows; otherwise it shrinks.
 """
 
 import math
@@ -23,37 +24,41 @@ from augerino.learning.probe_settings import ProbeSettings
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
 
-_UNKNOWING = -0.5  # move of all extents while the network knows nothing
-_GROWING = 0.5  # mean move above which an extent was still growing when it was fixed
+_SHRINK = -0.5  # update of all extents while the network has no information about the targets
+_GROWING = 0.5  # mean update above which an extent was still growing when it was fixed
 
 
 class Probe:
-    """Moves the extents of an augmentation between training steps; for `iter_epochs(..., tuner=probe)`.
+    r"""Updates the extents of an augmentation between training steps, on held-out samples.
 
-    Each round measures the held-out samples once with every coordinate drawn from the centre of its range, and once per
-    coordinate with that one drawn from the shell of its range, all else the same. `ProbeSettings` has the formulas.
+    Pass it to the training loop: `iter_epochs(..., tuner=probe)`.
 
-    Unless the network has solved its task, coordinates whose shells cost something divide the tolerance among them, since small
-    costs add up; those without a cost take no part. A network that knows little moves extents little. If it still
-    knows nothing after a good part of the training, all extents shrink: they may be what keeps it from learning. The shell of
-    a coordinate that is 0 or 1 is the value 1, and its extent is 2 min(p, 1 - p).
+    Each round computes the held-out loss once with every coordinate drawn from the centre of its
+    range, and once per coordinate i with coordinate i drawn from the shell of its range instead.
+    For a discrete coordinate the shell is the value 1. `ProbeSettings` lists the formulas.
 
-    The network is trained on ranges wider than those under test, so that a shell lies well inside of what it has seen.
-    That shows how wide a range may be, but not where labels change: beyond a true extent e, a network trained up to w
-    confuses samples from 2 e - w on, since those of the other label come to meet them. So when the extents are fixed, the
-    loss is measured level by level, and each extent becomes the mean of w and of where the loss begins to rise.
+    Unless the task is solved, all coordinates with a positive cost divide one tolerance among them
+    (`sharing`), since small costs add up. Updates are small while the network has little
+    information about the targets. If it has none after a good part of the training, all extents
+    shrink, since they may prevent it from learning.
 
-    With several processes, each measures its slice of the samples. The means are those of all samples, and the first
-    process's parameters are copied to the others, so that they are the same bit for bit.
+    The network is trained on ranges up to \(w > e\), wider than the extent e under test, because
+    it degrades at the edge of its training range. Labels then overlap: if they change at
+    \(e^*\), the loss rises from \(a = 2 e^* - w\) on. When the extents are fixed, the loss is
+    therefore measured along each range, and the extent becomes \((a + w) / 2\).
+
+    With several processes, each one evaluates a slice of the samples. Means are taken over all
+    samples, and parameters are copied from the first process, so that they are bit-identical.
 
     Args:
-        model: whose augmentation is moved. Its distributions need a finite range and a settable `extent`.
-        x: inputs that the weights are not trained on, a few hundred or more.
+        model: the model whose augmentation is updated. Its distributions need a finite range and
+            a settable `extent`.
+        x: held-out inputs, a few hundred or more.
         y: their targets.
-        steps: of the whole training.
-        tolerance: rise of the loss that ends a range, as a fraction of the information that the network has about the
-            targets (`InformationScore`).
-        chunk: samples at once.
+        steps: number of steps of the whole training.
+        tolerance: rise of the loss that ends a range, as a fraction of the information that the
+            network has about the targets (`InformationScore`).
+        chunk: number of samples per evaluation batch.
         settings: all other constants.
     """
 
@@ -70,8 +75,8 @@ class Probe:
     ) -> None:
         if not 0 < tolerance < 1:
             raise InputError(
-                "tolerance is a share of what the network knows, between 0 and 1, "
-                f"but got {tolerance}."
+                "tolerance is a fraction of the information that the network has, "
+                f"between 0 and 1, but got {tolerance}."
             )
         obstacle = distribution_obstacle(model.augmentation.distribution)
         if obstacle is not None:
@@ -92,35 +97,35 @@ class Probe:
         self._extent = self._trained_extent()  # under test, (k,)
         self._steps_taken = 0
         self._log_extents: list[Tensor] = []  # of the rounds since `average_from`
-        self._moves: list[Tensor] = []  # of the same rounds
+        self._updates: list[Tensor] = []  # of the same rounds
         self._task_score = 0.0
 
     @property
     def settled(self) -> bool:
-        """Whether the extents are fixed from now on."""
+        """Whether the extents are fixed."""
         return self._steps_taken >= self.settings.stop * self.steps
 
     @property
     def task_score(self) -> float:
-        """I / I_max of the network on these samples when the extents were fixed, from 0 to 1."""
+        """I / I_max on the held-out samples when the extents were fixed, from 0 to 1."""
         return self._task_score
 
     @property
     def unfinished(self) -> tuple[str, ...]:
-        """Coordinates that were still growing, below their limits, when the extents were fixed.
+        """The coordinates that were below their limits and still growing when they were fixed.
 
-        All of them, if there were too few rounds to tell, or the network knew nothing even then.
+        All coordinates, if there were too few rounds, or if the network had no information then.
         """
         names = self.model.augmentation.names
-        if not self._moves:
+        if not self._updates:
             return names
-        growing = torch.stack(self._moves).mean(dim=0) > _GROWING
+        growing = torch.stack(self._updates).mean(dim=0) > _GROWING
         below_limit = self._extent < FULL * self._limits
-        still = (growing & below_limit).tolist()
-        return tuple(name for name, grows in zip(names, still, strict=True) if grows)
+        unfinished = (growing & below_limit).tolist()
+        return tuple(name for name, is_ in zip(names, unfinished, strict=True) if is_)
 
     def step(self) -> None:
-        """Counts a training step, and runs a round where one is due. To be called after every step."""
+        """Counts one training step and runs a round if one is due. Call it after every step."""
         settings = self.settings
         before = self._steps_taken / self.steps
         self._steps_taken += 1
@@ -132,20 +137,20 @@ class Probe:
             self._round(now)
 
     def _round(self, now: float) -> None:
-        """Moves the extents once.   now: fraction of the training that is over"""
+        """Updates the extents once.   now: elapsed fraction of the training"""
         settings = self.settings
-        move = self._measure_move(now)
+        update = self._measure_update(now)
         remaining = (settings.stop - now) / (settings.stop - settings.slow_from)
         pace = min(1.0, max(settings.min_pace, remaining))
-        moved = self._extent * (settings.max_step * pace * move).exp()
-        self._extent = moved.minimum(self._limits).maximum(settings.min_extent * self._limits)
+        updated = self._extent * (settings.max_step * pace * update).exp()
+        self._extent = updated.minimum(self._limits).maximum(settings.min_extent * self._limits)
         self._train_on(self._widened())
         if now >= settings.average_from:
             self._log_extents.append(self._extent.log())
-            self._moves.append(move)
+            self._updates.append(update)
 
-    def _measure_move(self, now: float) -> Tensor:
-        """The direction of each extent: from -1, the shell costs far too much, to 1, it costs nothing.   returns (k,)"""
+    def _measure_update(self, now: float) -> Tensor:
+        """Computes the update of each extent, (k,), from -1 to shrink to 1 to grow at full pace."""
         settings = self.settings
         score = self._score
         distributed.copy_from_first(*self.model.buffers())  # the same batch norms in all processes
@@ -153,70 +158,72 @@ class Probe:
         with evaluation_mode(self.model):
             information = score.information(self._mean_error(torch.zeros_like(t)))
             if information <= settings.min_score * score.most:
-                move = _UNKNOWING if now > settings.shrink_from else 0.0
-                return torch.full_like(self._extent, move)
-            centre = score.residual(self._mean_error(t))
-            shells = [
-                score.residual(self._mean_error(self._draw_shell(t, i))) for i in range(t.shape[1])
-            ]
+                update = _SHRINK if now > settings.shrink_from else 0.0
+                return torch.full_like(self._extent, update)
+            centre = self._mean_residual(t)
+            shells = [self._mean_residual(self._draw_shell(t, i)) for i in range(t.shape[1])]
         slack = min(centre - score.least, settings.centre_slack_cap * information)
         allowed = self.tolerance * (information + settings.centre_slack * slack)
         rises = torch.tensor(shells, dtype=torch.float64) - centre
         costs = rises.maximum(-rises / settings.improvement_discount) / allowed
         costs *= sharing(costs) ** unsolved_fraction(information / score.most, settings)
-        most = min(1.0, 2 * information / score.most)
-        return (settings.gain * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(most))
+        largest = min(1.0, 2 * information / score.most)
+        return (settings.gain * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(largest))
 
     def _fix(self) -> None:
-        """Fixes the extents: the mean of the last rounds, corrected by where the loss rises along each range."""
+        """Sets the final extents: the mean of the last rounds, corrected by `_end_of_range`."""
         self._extent = torch.stack(self._log_extents).mean(dim=0).exp()
         trained = self._widened()
         self._train_on(trained)
         distributed.copy_from_first(*self.model.buffers())
         t = self._draw_centre()
         side = torch.randint_like(t[:, 0], 2) * 2 - 1
-        found = self._extent.clone()
+        final = self._extent.clone()
         with evaluation_mode(self.model):
             information = self._score.information(self._mean_error(torch.zeros_like(t)))
             if information <= self.settings.min_score * self._score.most:
-                self._moves.clear()  # nothing was found out
+                self._updates.clear()  # so that every coordinate is unfinished
             else:
                 self._task_score = float(information / self._score.most)
                 partial = ~self._discrete & (self._extent < FULL * self._limits)
                 for i in partial.nonzero().flatten().tolist():
                     edge = self._edge(i, side, trained[i].item())
-                    found[i] = trained[i] * self._end_of_range(t, i, edge, information)
-        self._extent = found
-        self._train_on(found)
+                    end = self._end_of_range(t, i, edge=edge, information=information)
+                    final[i] = trained[i] * end
+        self._extent = final
+        self._train_on(final)
 
-    def _end_of_range(self, t: Tensor, i: int, edge: Tensor, information: float) -> float:
-        """Where the range of coordinate i ends, as a fraction of its edge, (n,), which is trained on."""
+    def _end_of_range(self, t: Tensor, i: int, *, edge: Tensor, information: float) -> float:
+        """Estimates where the range of coordinate i ends, as a fraction of its trained range.
+
+        t: (n, k), drawn from the centre   edge: (n,), the end of the trained range of coordinate i
+        """
         levels = self.settings.levels
         level = (torch.arange(levels, dtype=torch.float64) + 0.5) / levels
         values = []
         for middle in level.tolist():
             t_i = t.clone()
             t_i[:, i] = edge * (middle + (torch.rand_like(edge) - 0.5) / levels)
-            values.append(self._score.residual(self._mean_error(t_i)))
-        begins, rise = changepoint(level, torch.tensor(values))
+            values.append(self._mean_residual(t_i))
+        start, rise = changepoint(level, torch.tensor(values))
         if rise > self.settings.min_rise * self.tolerance * information:
-            return (1 + begins) / 2
+            return (1 + start) / 2
         return 1.0
 
     def _widened(self) -> Tensor:
-        """The extents to train on while those under test are measured."""
+        """Computes the extents to train on, min(widening * e + margin * L, 2 e, L), (k,)."""
         widened = self.settings.widening * self._extent + self.settings.margin * self._limits
         widened = widened.minimum(2 * self._extent).minimum(self._limits)
         return torch.where(self._discrete, self._extent, widened)
 
     def _draw_centre(self) -> Tensor:
-        """Samples every coordinate from the centre of its range under test.   returns (n, k)"""
+        """Draws every coordinate from the centre of its range under test, (n, k)."""
         t = self.model.augmentation.sample(len(self.y)).t.detach()
         factor = self.settings.centre * self._extent / self._trained_extent()
         return t * torch.where(self._discrete, 1.0, factor).to(t)
 
     def _draw_shell(self, t: Tensor, i: int) -> Tensor:
-        """The samples t with coordinate i drawn from the shell of its range instead, on either side."""
+        """Replaces coordinate i of t, (n, k), by draws from the shell of its range."""
         t = t.clone()
         if self._discrete[i]:
             t[:, i] = 1.0
@@ -229,14 +236,20 @@ class Probe:
         return t
 
     def _edge(self, i: int, side: Tensor, extent: float) -> Tensor:
-        """The end of the range of coordinate i at an extent: the upper end where side is 1, the lower where -1."""
+        """Computes the ends of the range of coordinate i: upper where side is 1, lower where -1.
+
+        side: (n,)   returns (n,)
+        """
         coordinate = self.model.augmentation.coordinates[i]
         upper = extent * (coordinate.high / coordinate.extent)
         lower = extent * (coordinate.low / coordinate.extent)
         return torch.where(side > 0, upper, lower)
 
     def _mean_error(self, t: Tensor) -> Tensor:
-        """The mean error over all samples, each moved by its own coordinates.   returns () or (outputs,)"""
+        """Computes the mean error over all samples transformed by t.
+
+        t: (n, k)   returns () or (outputs,)
+        """
         transform = self.model.augmentation.transform
         errors = []
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
@@ -245,50 +258,55 @@ class Probe:
             errors.append(self._score.errors(prediction, self.y[rows]))
         return distributed.mean(torch.cat(errors))
 
+    def _mean_residual(self, t: Tensor) -> float:
+        """Computes the residual information over all samples transformed by t, (n, k), in nats."""
+        return self._score.residual(self._mean_error(t))
+
     def _trained_extent(self) -> Tensor:
-        """The extents of the augmentation, which the network is trained on.   returns (k,), float64"""
+        """The extents that the network is trained on, (k,), float64."""
         return self.model.augmentation.distribution.extent.detach().double().cpu()
 
     def _train_on(self, extent: Tensor) -> None:
+        """Sets the extents of the augmentation, in all processes."""
         distribution = self.model.augmentation.distribution
         distribution.extent = extent
         distributed.copy_from_first(*distribution.parameters())
 
     def state_dict(self) -> dict[str, Any]:
-        """The state that a resumed training needs; the extents that are trained on are part of the model."""
+        """Returns the state for resuming; the trained extents are in the model's own state."""
         return {
             "steps_taken": self._steps_taken,
             "extent": self._extent,
             "log_extents": self._log_extents,
-            "moves": self._moves,
+            "updates": self._updates,
             "task_score": self._task_score,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores `state_dict()`; a state of other types or shapes raises ValueError."""
+        """Restores `state_dict()`; raises ValueError if types or shapes differ."""
         kinds = (type(state["steps_taken"]), type(state["task_score"]))
-        rows = [state["extent"], *state["log_extents"], *state["moves"]]
-        wanted = (torch.float64, self._limits.shape)
-        if kinds != (int, float) or any((row.dtype, row.shape) != wanted for row in rows):
+        rows = [state["extent"], *state["log_extents"], *state["updates"]]
+        expected = (torch.float64, self._limits.shape)
+        if kinds != (int, float) or any((row.dtype, row.shape) != expected for row in rows):
             raise ValueError("the state of the probe has other types or shapes")
         self._steps_taken = state["steps_taken"]
         self._extent = state["extent"]
         self._log_extents = list(state["log_extents"])
-        self._moves = list(state["moves"])
+        self._updates = list(state["updates"])
         self._task_score = state["task_score"]
 
 
 def unsolved_fraction(task_score: float, settings: ProbeSettings) -> float:
-    """1 for a task score up to `unsolved_score`, 0 from `solved_score` on, linear in between."""
+    """Interpolates linearly from 1 at a task score of `unsolved_score` to 0 at `solved_score`."""
     span = settings.solved_score - settings.unsolved_score
     return min(1.0, max(0.0, (settings.solved_score - task_score) / span))
 
 
 def refit_fraction(task_score: float | None, settings: ProbeSettings | None = None) -> float:
-    """The fraction for `Augmentation.with_rates` when a new model is trained on the learned ranges.
+    """Computes the fraction for `Augmentation.with_rates` when a new model is trained.
 
-    1/2 for an unsolved task or an unknown score, 1/8 for a solved one, linear in between: the less there is left to learn,
-    the more the difficulty of moved inputs weighs.
+    It is 1/2 for an unsolved task or an unknown score and 1/8 for a solved one, linear in between:
+    the less there is left to learn, the more the difficulty of transformed inputs matters.
     """
     if task_score is None:
         return 0.5
@@ -296,16 +314,17 @@ def refit_fraction(task_score: float | None, settings: ProbeSettings | None = No
 
 
 def sharing(costs: Tensor) -> float:
-    """Among how many coordinates the tolerance is divided: about the largest m such that m of them cost 1/m or more.
+    r"""Computes the number of coordinates that divide the tolerance among them.
 
-    With the costs in decreasing order, max over m of m min(m cost_m, 1), and at least 1. Then all together cost no more than
-    the tolerance. Coordinates without a cost take no part.
+    With costs in decreasing order it is \(\max(1, \max_m m \min(m c_m, 1))\): roughly the largest m
+    such that m coordinates cost 1/m or more. Coordinates without a cost do not count.
 
     Args:
-        costs: (k,) in units of the whole tolerance.
+        costs: c, (k,), in units of the tolerance.
 
     Example:
-        >>> [round(sharing(torch.tensor(costs)), 2) for costs in ([1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.5, 0.0])]
+        >>> examples = [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.4, 0.5, 0.0]
+        >>> [round(sharing(torch.tensor(costs)), 2) for costs in examples]
         [1.0, 2.0, 1.6]
     """
     costs = costs.sort(descending=True).values.clamp_min(0)
@@ -314,7 +333,7 @@ def sharing(costs: Tensor) -> float:
 
 
 def distribution_obstacle(distribution: LearnedDistribution) -> str | None:
-    """Why a distribution cannot be probed, as a sentence without its full stop; None if it can."""
+    """Explains why a distribution cannot be probed, without a full stop; None if it can."""
     for part in parts_of(distribution):
         low, high = part.support
         finite = bool(low.isfinite().all() and high.isfinite().all())
@@ -328,7 +347,7 @@ def distribution_obstacle(distribution: LearnedDistribution) -> str | None:
 
 
 def _widest(coordinate: LearnedCoordinate) -> float:
-    """The extent at which the range comes to its limit; without a limit, a thousand times the extent."""
+    """Computes the extent at which the range reaches its limit; without one, 1000 extents."""
     if coordinate.discrete:
         return coordinate.limit
     if math.isinf(coordinate.limit):

@@ -30,35 +30,35 @@ class Recipe:
     """How to learn the symmetries of a dataset."""
 
     transforms: tuple[str, ...] = ()
-    """groups to learn: affine, color, flip for images; time, gain, noise for signals; affine for points"""
+    """groups to learn: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
     coordinates: tuple[str, ...] = ()
-    """single coordinates to learn, by name; by default the usual ones of the groups"""
+    """single coordinates to learn, by name; by default those of the groups"""
     start: float = 0.3
-    """bound that every coordinate starts at, in its own unit"""
+    """extent of every coordinate at the start, in its own unit"""
     method: Literal["auto", "probe", "gradient"] = "auto"
-    """how bounds move: by asking held-back items (probe) or by the paper's objective (gradient); auto probes where it can"""
+    """learn extents from the held-out loss (probe) or by the paper's objective (gradient)"""
     tolerance: float = 0.03
-    """probe: the rise of the held-back loss that ends an extent, as a share of what the network knows"""
+    """probe: rise of the held-out loss that ends a range, relative to the network's information"""
     holdout_fraction: float = 0.15
-    """probe: share of the training items, 1000 at most, that the weights do not see before the bounds are settled"""
+    """probe: fraction of the training samples held out until the extents are fixed; at most 1000"""
     probe: ProbeSettings = dataclasses.field(default=ProbeSettings())
     """probe: all other constants"""
     reg_weight: float = 0.05
-    """gradient: lambda, how much wide bounds are worth"""
+    """gradient: weight λ of the penalty that widens the ranges, in units of the loss"""
     epochs: int | None = None
-    """passes over the training data; by default 40, more for small data and fewer for large"""
+    """passes over the training data (default: 40, more for small and fewer for large data)"""
     batch_size: int = 128
-    """items per step, of all processes together: each takes its share, so that their number changes nothing else"""
+    """samples per step, divided among all processes"""
     lr: float = 0.01
     """learning rate of the network's weights"""
     augmentation_lr: float = 0.02
-    """gradient: learning rate of the bounds"""
+    """gradient: learning rate of the extents"""
     warm_up: float = 0.1
-    """gradient: share of the training during which the bounds wait for the network"""
+    """gradient: fraction of the training before the extents start to move"""
     theta_every: int = 1
-    """gradient: steps from one gradient of the bounds to the next; steps in between are as fast as without Augerino"""
+    """gradient: update the extents every so many steps; the steps in between are faster"""
     weight_decay: float = 1e-4
-    """weight decay on the network; the bounds never have any"""
+    """weight decay of the network; the extents have none"""
     train_copies: int = 1
     """augmented copies per input in training"""
     test_copies: int = 4
@@ -68,11 +68,11 @@ class Recipe:
     workers: int = 0
     """processes that read data from disk"""
     seed: int = 0
-    """of everything random"""
+    """seed of all random numbers"""
     device: str = "cpu"
-    """where to compute: cpu, cuda, ..."""
+    """cpu, cuda, ..."""
     precision: Literal["auto", "float32", "bf16"] = "auto"
-    """bf16 trains faster where the hardware has it; auto finds out, and lays images out as suits the processor"""
+    """auto chooses bf16 where the hardware is faster with it"""
 
     def __post_init__(self) -> None:
         if isinstance(self.probe, Mapping):  # as files have it, or {"shell": 1.5} for short
@@ -119,15 +119,17 @@ class Recipe:
                 )
         if not 0 <= self.warm_up < 1:
             raise InputError(
-                f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}."
+                f"warm_up must be a fraction from 0 to below 1, but got {self.warm_up}."
             )
         for name, below in _SHARES.items():
             if not 0 < getattr(self, name) < below:
                 raise InputError(
-                    f"{name} is a share, above 0 and below {below:g}, but got {getattr(self, name)}."
+                    f"{name} must be a fraction above 0 and below {below:g}, but got {getattr(self, name)}."
                 )
         if self.method not in ("auto", "probe", "gradient"):
-            raise InputError(f"method is one of auto, probe, gradient, but got '{self.method}'.")
+            raise InputError(
+                f"method must be one of auto, probe, gradient, but got '{self.method}'."
+            )
         if self.theta_every > 1 and self.method != "gradient":
             raise InputError(
                 f"theta_every={self.theta_every} leaves out gradients of the bounds, and probing takes none anyway: "
@@ -135,7 +137,7 @@ class Recipe:
             )
         if self.precision not in ("auto", "float32", "bf16"):
             raise InputError(
-                f"precision is one of auto, float32, bf16, but got '{self.precision}'."
+                f"precision must be one of auto, float32, bf16, but got '{self.precision}'."
             )
 
     def _become(self, name: str, kind: type, plain: type, said: str) -> None:

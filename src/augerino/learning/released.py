@@ -1,4 +1,4 @@
-"""The paper's released recipe in our units: its start and its penalty, on full widths."""
+"""Start and penalty of the paper's released code, converted from its full widths to our bounds."""
 
 import math
 
@@ -7,46 +7,51 @@ from torch import Tensor
 
 from augerino.augmentation import Augmentation
 
-# The released code starts five of six full widths at softplus(-5) and that of the rotation at softplus(1).
-NEAR_ZERO, WIDE = math.log1p(math.exp(-5.0)) / 2, math.log1p(math.e) / 2
-SHIFT = 0.1  # its translations are scaled by this
+# The released code starts the full width of the rotation at softplus(1) and all others at
+# softplus(-5). A bound is half a full width.
+WIDE = math.log1p(math.e) / 2
+NEAR_ZERO = math.log1p(math.exp(-5.0)) / 2
+TRANSLATION_SCALE = 0.1  # the released code multiplies translations by this factor
 
 
 class ReleasedPenalty:
-    """The released code's penalty: minus the norm of the full widths, for all coordinates or, past a width of 10, for none.
+    """The penalty of the released code: -‖w‖ if max(w) < 10, else 0.
 
-    Its translations are scaled by 0.1, so a width of 1 there is a bound of 0.05 here.
+    w holds the full widths 2θ / unit, where `unit` is 0.1 for translations and 1 otherwise.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
 
     def __call__(self, augmentation: Augmentation) -> Tensor:
-        scale = torch.tensor(
-            [1.0 if name.startswith("flip") else unit(name) for name in self.names]
-        )  # a flip's extent is whole
-        width = 2 * augmentation.distribution.extent / scale.to(augmentation.distribution.extent)
+        extent = augmentation.distribution.extent
+        # The extent of a flip is twice its probability, so its unit cancels.
+        units = [1.0 if name.startswith("flip") else unit(name) for name in self.names]
+        width = 2 * extent / torch.tensor(units).to(extent)
         return -width.norm() * (width.max() < 10)
 
 
 def informed_start(limits: dict[str, float], symmetries: set[str]) -> dict[str, float]:
-    """The released start when told which coordinates are symmetries: those wide, the others next to nothing.
+    """Start bounds of the released code if the true symmetries are known.
 
-    In the released code's units: half a full width of softplus(1) or of softplus(-5), a tenth of that for shifts; for
-    coordinates that it does not have, in their own unit, and for flips the probability of that extent.
+    Symmetries start at `WIDE`, all other coordinates at `NEAR_ZERO`, times `unit` and at most
+    their limit. For a flip the value is its probability.
 
     Args:
-        limits: of every coordinate.
-        symmetries: the ones told.
+        limits: the limit of every coordinate.
+        symmetries: names of the coordinates that are symmetries.
     """
-    return {
-        name: min((WIDE if name in symmetries else NEAR_ZERO) * unit(name), limit)
-        for name, limit in limits.items()
-    }
+    starts = {}
+    for name, limit in limits.items():
+        start = WIDE if name in symmetries else NEAR_ZERO
+        starts[name] = min(start * unit(name), limit)
+    return starts
 
 
 def unit(name: str) -> float:
-    """What one of the released code's units is in ours."""
+    """The size of one unit of the released code in our units."""
     if name.startswith("flip"):
         return 0.5
-    return SHIFT if name.startswith("translate") or name == "time_shift" else 1.0
+    if name.startswith("translate") or name == "time_shift":
+        return TRANSLATION_SCALE
+    return 1.0

@@ -1,7 +1,8 @@
-"""Lie algebras as data, and their exponential maps. Pure tensor functions.
+r"""Generators of Lie groups and their exponential maps, as plain tensor functions.
 
-A group is a stack of generators; an element of its algebra is their weighted sum; `exp` takes it to the group.
-Geometry never runs below float32: bf16 and fp16 are lifted, float64 stays.
+A group is a stack of generators \(G_i\), an element of its algebra is \(A = \sum_i t_i G_i\), and
+the element of the group is \(\exp A\). bfloat16 and float16 are computed in float32, float64 in
+float64.
 """
 
 from augerino.lie.bases import AFFINE2D as AFFINE2D

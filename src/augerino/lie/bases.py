@@ -1,4 +1,4 @@
-"""Generators as data, their weighted sums, and what all exponentials share."""
+"""Generators of the affine groups, their linear combinations, and the general exponential."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,8 @@ AFFINE2D: dict[str, tuple[tuple[int, int, int], ...]] = {
     "shear": ((0, 1, 0), (1, 0, 0), (0, 0, 0)),
 }
 
-# The same in 3-D, acting on (x, y, z, 1): the paper's nine (its appendix on QM9), then the three shears, which it leaves out.
+# In 3-D, acting on (x, y, z, 1): the paper's nine (its appendix on QM9), then the three shears,
+# which the paper leaves out.
 AFFINE3D: dict[str, tuple[tuple[int, int, int, int], ...]] = {
     "translate_x": ((0, 0, 0, 1), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
     "translate_y": ((0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 0, 0), (0, 0, 0, 0)),
@@ -29,21 +30,32 @@ AFFINE3D: dict[str, tuple[tuple[int, int, int, int], ...]] = {
     "shear_xz": ((0, 0, 1, 0), (0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 0)),
 }
 
-# Past e^(2 * 20) a magnification means nothing and float32 nears its end: the exponentials saturate there.
+# The exponentials saturate at a magnification of e^(2 * 20), before float32 overflows.
 SATURATION = 20.0
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """Lifts half precisions to float32 and leaves float32 and float64 alone."""
-    return x if x.dtype in (torch.float32, torch.float64) else x.float()
+    """Converts bfloat16 and float16 to float32; returns float32 and float64 unchanged."""
+    if x.dtype in (torch.float32, torch.float64):
+        return x
+    return x.float()
 
 
 def combine(t: Tensor, generators: Tensor) -> Tensor:
-    """Sums generators by their coordinates.   t: (B, k)   generators: (k, m, m)   returns (B, m, m)"""
+    r"""Linear combination of generators, \(\sum_i t_i G_i\).
+
+    Args:
+        t: coordinates, (B, k).
+        generators: (k, m, m).
+
+    Returns:
+        Elements of the algebra, (B, m, m).
+    """
     k, m, _ = generators.shape
-    return (t @ generators.to(t).reshape(k, m * m)).reshape(*t.shape[:-1], m, m)
+    flat = generators.to(t).reshape(k, m * m)
+    return (t @ flat).reshape(*t.shape[:-1], m, m)
 
 
 def exp(algebra: Tensor) -> Tensor:
-    """Exponential of any square matrix, the general path.   algebra: (..., m, m)"""
+    """Exponential of square matrices of any size.   algebra: (..., m, m)   returns (..., m, m)"""
     return torch.linalg.matrix_exp(at_least_float32(algebra))

@@ -1,4 +1,4 @@
-"""Whether torch runs operations one by one on plain tensors of this machine's memory, so that hand-written gradients apply."""
+"""Tells whether operations run one by one on plain CPU tensors, so that custom gradients apply."""
 
 import torch
 from torch import Tensor, nn
@@ -8,10 +8,11 @@ _PLAIN = (Tensor, nn.Parameter)
 
 
 def eager(*tensors: Tensor) -> bool:
-    """Whether these are plain tensors on a CPU, and nobody compiles, traces, exports or transforms what is done with them.
+    """Whether all tensors are plain CPU tensors outside any compilation, trace or transform.
 
-    An `autograd.Function` that looks at values, loops over chunks or calls a kernel's backward has no meaning in a graph, under
-    `torch.func` (vmap, jvp, grad) or with forward-mode tangents: there, the same formulas written in plain operations run.
+    Our `autograd.Function`s inspect values, loop over chunks or call the backward of a kernel. That
+    fails in a traced or exported graph, under `torch.func` (vmap, jvp, grad) and with forward-mode
+    tangents. There, the same formulas run as plain operations.
 
     Example:
         >>> eager(torch.ones(2)), eager(torch.ones(2, device="meta"))

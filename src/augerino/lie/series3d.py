@@ -1,60 +1,51 @@
-"""The exponential of 3-D affine maps by a series, squared up."""
+"""The exponential of 3-D affine maps by scaling and squaring."""
 
 import torch
 from torch import Tensor
 
 from augerino.lie.bases import SATURATION, at_least_float32
 
-SQUARINGS = 12  # so that rotations by up to 2^12 / sqrt 2, about 2900 radians, are exact
+SQUARINGS = 12  # exact for rotations by up to 2^12 / sqrt(2), about 2900 radians
 
 
 def exp_affine3d(algebra: Tensor) -> Tensor:
     r"""Exponential of 3-D affine algebra elements.   algebra: (..., 4, 4)   returns (..., 4, 4)
 
-    By its series, once halved often enough, and squared up again: \(e^A = (e^{A / 2^k})^{2^k}\). The linear part is
-    \(M = sI + S + W\), trace, symmetric and antisymmetric: s is held within ±20 and S within a norm of 20, so that nothing
-    overflows; W turns, and does not stretch. Each element is squared as often as *it* needs and no more, since every
-    squaring doubles the rounding error.
+    Scaling and squaring, \(e^A = (e^{A / 2^k})^{2^k}\), with k chosen for each element, because
+    every squaring doubles the rounding error. The linear part is split into trace, symmetric
+    traceless part and antisymmetric part, \(M = sI + S + W\). To prevent overflow, s is clamped to
+    ±20 and the norm of S to 20. W is a pure rotation; its norm is clamped to 2^12.
     """
     algebra = at_least_float32(algebra)
-    linear, shift = algebra[..., :3, :3], algebra[..., :3, 3:]
+    linear = algebra[..., :3, :3]
+    shift = algebra[..., :3, 3:]
     eye = torch.eye(3, dtype=algebra.dtype, device=algebra.device)
     trace = linear.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None] / 3
     stretch = (linear + linear.mT) / 2 - trace * eye
     turn = (linear - linear.mT) / 2
     linear = (
         trace.clamp(-SATURATION, SATURATION) * eye
-        + _held(stretch, SATURATION)
-        + _held(turn, 2.0**SQUARINGS)
+        + _clamp_norm(stretch, SATURATION)
+        + _clamp_norm(turn, 2.0**SQUARINGS)
     )
-    halvings = (
-        linear.detach()
-        .square()
-        .sum((-2, -1), keepdim=True)
-        .sqrt()
-        .clamp_min(1)
-        .log2()
-        .ceil()
-        .clamp_max(SQUARINGS)
-    )
-    small = (
-        torch.cat(
-            [torch.cat([linear, shift], dim=-1), torch.zeros_like(algebra[..., :1, :])], dim=-2
-        )
-        / 2**halvings
-    )
-    return _square_up(_series(small), halvings)
+    norm = linear.detach().square().sum((-2, -1), keepdim=True).sqrt()
+    halvings = norm.clamp_min(1).log2().ceil().clamp_max(SQUARINGS)
+    upper = torch.cat([linear, shift], dim=-1)
+    lower = torch.zeros_like(algebra[..., :1, :])
+    small = torch.cat([upper, lower], dim=-2) / 2**halvings
+    return _square(_series(small), times=halvings)
 
 
-def _held(matrix: Tensor, norm: float) -> Tensor:
-    """A matrix shrunk to a norm where it has a larger one."""
+def _clamp_norm(matrix: Tensor, norm: float) -> Tensor:
+    """Scales matrices down to a Frobenius norm where theirs is larger."""
     square = matrix.square().sum((-2, -1), keepdim=True)
     over = square > norm**2
-    return matrix * torch.where(over, norm / torch.where(over, square, 1.0).sqrt(), 1.0)
+    factor = norm / torch.where(over, square, 1.0).sqrt()
+    return matrix * torch.where(over, factor, 1.0)
 
 
 def _series(small: Tensor) -> Tensor:
-    """The exponential series by Horner's scheme, to the last bit of float64 for matrices of norm up to 1."""
+    """Exponential series by Horner's scheme, exact in float64 for matrices of norm up to 1."""
     eye = torch.eye(small.shape[-1], dtype=small.dtype, device=small.device)
     total = eye + small / 18
     for n in range(17, 0, -1):
@@ -62,13 +53,12 @@ def _series(small: Tensor) -> Tensor:
     return total
 
 
-def _square_up(root: Tensor, times: Tensor) -> Tensor:
+def _square(root: Tensor, times: Tensor) -> Tensor:
     """Squares each matrix its own number of times."""
     eye = torch.eye(root.shape[-1], dtype=root.dtype, device=root.device)
     for i in range(SQUARINGS):
-        waiting = times > i
-        base = torch.where(
-            waiting, root, eye
-        )  # one that is done must not grow further, seen or unseen
-        root = torch.where(waiting, base @ base, root)
+        active = times > i
+        # The unused branch of `where` also has a gradient, so a finished matrix must not overflow.
+        base = torch.where(active, root, eye)
+        root = torch.where(active, base @ base, root)
     return root

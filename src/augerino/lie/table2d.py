@@ -1,12 +1,18 @@
-r"""The exponential of 2-D affine maps with its gradient, from one table of coefficients: one node of the graph, not hundreds.
+r"""The exponential of 2-D affine maps and its gradient, from one table of series coefficients.
 
-With the linear part split as in `closed2d`, \(M = sI + N\) and \(N^2 = qI\), and X = (M | v) the two upper rows of the algebra,
+Split the linear part as in `closed2d`, \(M = sI + N\) with \(N^2 = qI\), and let \(X = (M | v)\)
+be the two upper rows of the algebra element. Then
 
-.. math:: \exp \begin{pmatrix} X \\ 0 \end{pmatrix} = \begin{pmatrix} (I | 0) + \varphi(M) X \\ 0\;0\;1 \end{pmatrix}, \qquad
-          \varphi(M) = \sum_n \tfrac{M^n}{(n+1)!} = \alpha(s, q) I + \beta(s, q) N
+\[
+\exp \begin{pmatrix} X \\ 0 \end{pmatrix} =
+\begin{pmatrix} (I | 0) + \varphi(M) X \\ 0\;0\;1 \end{pmatrix}, \qquad
+\varphi(M) = \sum_n \frac{M^n}{(n+1)!} = \alpha(s, q) I + \beta(s, q) N
+\]
 
-where α and β are entire functions of s and q. Runs in float64, so that nothing cancels that float32 could see, and in numpy,
-since a hundred small matrices are little work and a call of torch costs several of numpy's. Entries come first here, items last.
+where \(\alpha\) and \(\beta\) are entire functions of s and q. The whole map is one node of the
+autograd graph instead of hundreds. It runs in float64, so that cancellation stays below float32
+resolution, and in numpy, whose calls cost less than torch's for a hundred small matrices. Arrays
+have the matrix dimensions first and the batch last.
 """
 
 import bisect
@@ -26,11 +32,12 @@ from augerino.lie.eager import eager
 
 Array = npt.NDArray[np.float64]
 
-# The series are cut where nothing is left to add, and used where that is within so many terms: for scales up to a factor
-# of about e^2, turns up to a whole one and stretches up to e^6. Farther away, the closed form takes over.
-TERMS_S, TERMS_Q = 26, 24
+# Most terms of the series in s and in q. They suffice for scale factors up to about e^2, rotations
+# up to a full turn and stretches up to e^6; beyond that, the closed form is used.
+TERMS_S = 26
+TERMS_Q = 24
 
-_UNITS = torch.eye(6, 9).reshape(6, 3, 3)  # generators of every affine map, by its six entries
+_UNITS = torch.eye(6, 9).reshape(6, 3, 3)  # one generator for each of the six entries of X
 
 
 def exp_affine2d(algebra: Tensor) -> Tensor:
@@ -42,122 +49,158 @@ def exp_affine2d(algebra: Tensor) -> Tensor:
 def element_affine2d(
     t: Tensor, generators: Tensor, scales: Sequence[float] | None = None
 ) -> Tensor:
-    """The group elements exp(sum of t_i G_i).   t: (B, k)   generators: (k, 3, 3)   returns (B, 3, 3)
+    r"""Group elements \(\exp(\sum_i t_i c_i G_i)\).
 
-    By the table where it reaches, on a CPU; by `closed2d.closed_form` elsewhere. The two agree to the last bits.
+    Uses the table on a CPU where its series converge, and `closed2d.closed_form` elsewhere. Both
+    agree up to rounding.
 
     Args:
-        t: coordinates.
-        generators: one a coordinate.
-        scales: a number by which each generator is multiplied.
+        t: coordinates, (B, k).
+        generators: one per coordinate, (k, 3, 3).
+        scales: factors c of the generators; 1 by default.
+
+    Returns:
+        Matrices, (B, 3, 3).
     """
     t = at_least_float32(t)
     if t.shape[0] and eager(t, generators):
         algebra = _Algebra(t, generators, scales)
         if algebra.terms is not None:
             return _Element.apply(t, algebra)  # type: ignore[no-untyped-call]
-    return closed_form(combine(t if scales is None else t * t.new_tensor(scales), generators))
+    if scales is not None:
+        t = t * t.new_tensor(scales)
+    return closed_form(combine(t, generators))
 
 
 class _Algebra:
-    """X (2, 3, B), and s, q (B) and N (2, 2, B) of its linear part; and how many terms these need, if few."""
+    """Algebra elements X, (2, 3, B), and the parts of their linear part M = sI + N.
+
+    Attributes:
+        basis: upper rows of the scaled generators, (k, 6).
+        rows: X, (2, 3, B).
+        s: half the trace of M, (B).
+        traceless: N, (2, 2, B).
+        q: the number with N^2 = qI, (B).
+        terms: terms needed in s and in q; None if the series are too long or a value is not finite.
+    """
 
     def __init__(self, t: Tensor, generators: Tensor, scales: Sequence[float] | None) -> None:
         self.basis = generators.detach().numpy()[:, :2].reshape(-1, 6).astype(np.float64)
         if scales is not None:
             self.basis *= np.array(scales)[:, None]
-        with np.errstate(all="ignore"):  # what is no number, or a huge one, goes to the closed form
+        with np.errstate(all="ignore"):  # NaN and overflow are left to the closed form
             self.rows = (self.basis.T @ t.detach().numpy().T).reshape(2, 3, -1)
             (a, b, _), (c, d, _) = self.rows
             n = (a - d) / 2
-            self.s, self.q, self.traceless = (a + d) / 2, n * n + b * c, np.array([[n, b], [c, -n]])
-        most = float(np.abs(self.s).max()), float(np.abs(self.q).max())
-        terms = [
-            bisect.bisect(reach, value) + 1
-            for reach, value in zip(_reach(t.dtype), most, strict=True)
-        ]
-        fits = all(map(math.isfinite, most)) and terms[0] <= TERMS_S and terms[1] <= TERMS_Q
-        self.terms = terms if fits else None
+            self.s = (a + d) / 2
+            self.q = n * n + b * c
+            self.traceless = np.array([[n, b], [c, -n]])
+        self.terms = self._count_terms(t.dtype)
+
+    def _count_terms(self, dtype: torch.dtype) -> list[int] | None:
+        largest_s = float(np.abs(self.s).max())
+        largest_q = float(np.abs(self.q).max())
+        if not (math.isfinite(largest_s) and math.isfinite(largest_q)):
+            return None
+        radii_s, radii_q = _radii(dtype)
+        terms_s = bisect.bisect(radii_s, largest_s) + 1
+        terms_q = bisect.bisect(radii_q, largest_q) + 1
+        if terms_s > TERMS_S or terms_q > TERMS_Q:
+            return None
+        return [terms_s, terms_q]
 
 
 class _Element(torch.autograd.Function):
+    """The exponential of algebra elements, with the gradient for their coordinates."""
+
     @staticmethod
     def forward(ctx: Any, t: Tensor, algebra: _Algebra) -> Tensor:
-        rows, terms = algebra.rows, algebra.terms or [1, 1]
-        series = (_table(*terms) @ _powers(algebra.s, terms[0])).reshape(6, terms[1], -1)
-        values = np.einsum(
-            "ijb,jb->ib", series, _powers(algebra.q, terms[1])
-        )  # alpha, beta and their slopes
+        rows = algebra.rows
+        terms_s, terms_q = algebra.terms or [1, 1]
+        series = _table(terms_s, terms_q) @ _powers(algebra.s, terms_s)
+        series = series.reshape(6, terms_q, -1)
+        # alpha, beta and their derivatives along s and along q, (6, B)
+        values = np.einsum("ijb,jb->ib", series, _powers(algebra.q, terms_q))
         phi = values[1] * algebra.traceless
         phi[0, 0] += values[0]
         phi[1, 1] += values[0]
         ctx.save_for_backward(t)
-        ctx.algebra, ctx.values, ctx.phi = algebra, values, phi
+        ctx.algebra = algebra
+        ctx.values = values
+        ctx.phi = phi
         upper = phi[:, :1] * rows[0] + phi[:, 1:] * rows[1]
         upper[0, 0] += 1
         upper[1, 1] += 1
         out = t.new_zeros(len(t), 3, 3)
         matrix = out.numpy()
-        matrix[:, :2], matrix[:, 2, 2] = upper.transpose(2, 0, 1), 1
+        matrix[:, :2] = upper.transpose(2, 0, 1)
+        matrix[:, 2, 2] = 1
         return out
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (t,), algebra, phi = ctx.saved_tensors, ctx.algebra, ctx.phi
-        if (
-            torch.is_grad_enabled()
-        ):  # someone will differentiate this again, which plain operations can
+        (t,) = ctx.saved_tensors
+        algebra = ctx.algebra
+        phi = ctx.phi
+        if torch.is_grad_enabled():  # a second derivative is needed: use plain operations
             generators = np.pad(algebra.basis.reshape(-1, 2, 3), ((0, 0), (0, 1), (0, 0)))
             matrix = closed_form(combine(t, torch.from_numpy(generators)))
             return torch.autograd.grad(matrix, t, gradient, create_graph=True)[0], None
-        _, beta, *slopes = ctx.values
+        _, beta, alpha_s, beta_s, alpha_q, beta_q = ctx.values
         upper = np.ascontiguousarray(gradient.numpy()[:, :2].transpose(1, 2, 0), np.float64)
-        on_phi = (upper[:, None] * algebra.rows).sum(2)
-        on_alpha, on_beta = on_phi[0, 0] + on_phi[1, 1], (on_phi * algebra.traceless).sum((0, 1))
-        on_s, on_q = (
-            slopes[0] * on_alpha + slopes[1] * on_beta,
-            slopes[2] * on_alpha + slopes[3] * on_beta,
-        )
-        on_linear = beta * on_phi + on_q * algebra.traceless.transpose(1, 0, 2)
-        on_trace = (on_s - beta * on_alpha) / 2
-        on_linear[0, 0] += on_trace
-        on_linear[1, 1] += on_trace
-        on_rows = phi[0, :, None] * upper[0] + phi[1, :, None] * upper[1]
-        on_rows[:, :2] += on_linear
+        grad_phi = (upper[:, None] * algebra.rows).sum(2)
+        grad_alpha = grad_phi[0, 0] + grad_phi[1, 1]
+        grad_beta = (grad_phi * algebra.traceless).sum((0, 1))
+        grad_s = alpha_s * grad_alpha + beta_s * grad_beta
+        grad_q = alpha_q * grad_alpha + beta_q * grad_beta
+        grad_linear = beta * grad_phi + grad_q * algebra.traceless.transpose(1, 0, 2)
+        grad_trace = (grad_s - beta * grad_alpha) / 2
+        grad_linear[0, 0] += grad_trace
+        grad_linear[1, 1] += grad_trace
+        grad_rows = phi[0, :, None] * upper[0] + phi[1, :, None] * upper[1]
+        grad_rows[:, :2] += grad_linear
         out = torch.empty_like(t)
-        out.numpy()[...] = (algebra.basis @ on_rows.reshape(6, -1)).T
+        out.numpy()[...] = (algebra.basis @ grad_rows.reshape(6, -1)).T
         return out, None
 
 
 def _powers(x: Array, terms: int) -> Array:
-    """1, x, x^2, ...   returns (terms, B)"""
+    """1, x, x^2, ...   x: (B)   returns (terms, B)"""
     powers = np.empty((terms, len(x)))
-    powers[0], powers[1:] = 1, x
+    powers[0] = 1
+    powers[1:] = x
     return np.multiply.accumulate(powers, axis=0, out=powers)
 
 
 @functools.cache
-def _reach(dtype: torch.dtype) -> tuple[list[float], list[float]]:
-    """How large |s| and |q| may be so that 1, 2, ... terms suffice, slopes included, for results in a precision."""
+def _radii(dtype: torch.dtype) -> tuple[list[float], list[float]]:
+    """Largest |s| and |q| for which 1, 2, ... terms suffice, also for derivatives, in a dtype."""
     least = torch.finfo(dtype).eps * 1e-3
-    return (
-        [(least * math.factorial(n - 1)) ** (1 / n) for n in range(1, TERMS_S + 1)],
-        [(least * math.factorial(2 * n - 1)) ** (1 / n) for n in range(1, TERMS_Q + 1)],
-    )
+    radii_s = [(least * math.factorial(n - 1)) ** (1 / n) for n in range(1, TERMS_S + 1)]
+    radii_q = [(least * math.factorial(2 * n - 1)) ** (1 / n) for n in range(1, TERMS_Q + 1)]
+    return radii_s, radii_q
 
 
 @functools.cache
 def _table(terms_s: int, terms_q: int) -> Array:
-    """Coefficients, (6 * powers of q, powers of s): of alpha, beta, their slopes along s, their slopes along q."""
-    powers_s, powers_q = range(terms_s + 1), range(terms_q + 1)
-    both = np.array(
-        [[[_coefficient(i, 2 * j + odd) for i in powers_s] for j in powers_q] for odd in (0, 1)]
-    )
+    """Series coefficients of alpha, beta and their derivatives along s and along q.
+
+    Returns:
+        (6 * terms_q, terms_s), in the order alpha, beta, alpha_s, beta_s, alpha_q, beta_q.
+    """
+    alpha = _coefficients(terms_s, terms_q, odd=0)
+    beta = _coefficients(terms_s, terms_q, odd=1)
+    both = np.array([alpha, beta])
     along_s = both[:, :-1, 1:] * np.arange(1, terms_s + 1)
     along_q = both[:, 1:, :-1] * np.arange(1, terms_q + 1)[:, None]
     return np.concatenate([both[:, :-1, :-1], along_s, along_q]).reshape(-1, terms_s)
 
 
+def _coefficients(terms_s: int, terms_q: int, odd: int) -> list[list[float]]:
+    """Coefficients of s^i q^j, (terms_q + 1, terms_s + 1): of alpha, or of beta if odd is 1."""
+    return [[_coefficient(i, 2 * j + odd) for i in range(terms_s + 1)] for j in range(terms_q + 1)]
+
+
 def _coefficient(i: int, k: int) -> float:
-    """That of s^i x^k in phi(s + x) = sum over n of (s + x)^n / (n + 1)!; x^2 is q."""
+    """Coefficient of s^i x^k in phi(s + x) = sum over n of (s + x)^n / (n + 1)!, where x^2 = q."""
     return math.comb(i + k, i) / math.factorial(i + k + 1)

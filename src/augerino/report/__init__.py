@@ -1,4 +1,4 @@
-"""A run as one self-contained HTML page, made from the files of its folder alone: no torch, no network, no model."""
+"""The report of a run: one self-contained HTML page, made from its files without torch."""
 
 from augerino.report.page import render, write_report
 from augerino.report.run import Run, read_run

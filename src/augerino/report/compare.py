@@ -1,35 +1,44 @@
-"""Several runs side by side: their answers in one table, their bounds in one plot, their accuracies below each other."""
+"""The sections that compare several runs: their verdicts, scores and trainings side by side."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from augerino.report import charts
+from augerino.report.bars import ScoreRow, score_chart
+from augerino.report.coordinate_result import CoordinateResult
 from augerino.report.markup import Markup, join, named, short, tag
 from augerino.report.parts import (
-    answer,
-    between_text,
-    extent_text,
+    answer_badge,
     figure,
     grid,
+    interval_text,
     legend,
     percent,
     section,
     table,
 )
-from augerino.report.run import Coordinate, Run
+from augerino.report.run import Run
+from augerino.report.sections import extent_curve
 from augerino.report.values import text
 
 
 def comparison(runs: Sequence[Run]) -> Markup:
-    """What several runs found, side by side."""
-    return join(_verdicts(runs), _scores(runs), _bounds(runs))
+    """Verdicts, scores and trainings of several runs."""
+    return join(_verdicts(runs), _scores(runs), _trainings(runs))
 
 
-def _coordinates(runs: Sequence[Run]) -> list[Coordinate]:
-    """Each coordinate that any run learned, once, as the first run to have it tells it."""
-    return list({c.name: c for run in reversed(runs) for c in reversed(run.coordinates)}.values())[
-        ::-1
-    ]
+def _coordinates(runs: Sequence[Run]) -> list[CoordinateResult]:
+    """Every coordinate that any run learned, from the first run that has it."""
+    found: dict[str, CoordinateResult] = {}
+    for run in runs:
+        for c in run.coordinates:
+            found.setdefault(c.name, c)
+    return list(found.values())
+
+
+def _color(i: int) -> str:
+    """The CSS class of the i-th run."""
+    return f"c{i % charts.MAX_LINES}"
 
 
 def _verdicts(runs: Sequence[Run]) -> Markup | None:
@@ -37,83 +46,71 @@ def _verdicts(runs: Sequence[Run]) -> Markup | None:
         [named(c.name), *(_cell(run.coordinate(c.name)) for run in runs)]
         for c in _coordinates(runs)
     ]
-    best = [run.models[-1].accuracy if run.models else None for run in runs]
-    if any(score is not None for score in best):
+    best = [run.models[-1] if run.models else None for run in runs]
+    if any(model is not None and model.accuracy is not None for model in best):
         names = dict.fromkeys(run.accuracy_name for run in runs)
-        rows.append([" or ".join(names), *(percent(score) for score in best)])
-    overlaps = [run.models[-1].mean_iou if run.models else None for run in runs]
+        rows.append([" or ".join(names), *(percent(m.accuracy) if m else "" for m in best)])
+    overlaps = [model.mean_iou if model else None for model in best]
     if any(overlap is not None for overlap in overlaps):
-        rows.append(
-            ["mean IoU", *(percent(overlap.mean) if overlap else "" for overlap in overlaps)]
-        )
+        rows.append(["mean IoU", *(percent(found.mean) if found else "" for found in overlaps)])
     seeds = [text(run.result.get("seed")) for run in runs]
     if any(seeds):
         rows.append(["seed", *seeds])
-    headings = [
-        "coordinate",
-        *(
-            tag("a", named(short(run.label, 40)), href=f"#run-{i + 1}")
-            for i, run in enumerate(runs)
-        ),
-    ]
-    return section(
-        "What was found", None, table(headings, rows, caption="Answers by run", class_="answers")
-    )
+    links = [_link(run, i) for i, run in enumerate(runs)]
+    body = table(["coordinate", *links], rows, caption="Verdicts by run", class_="answers")
+    return section("Learned symmetries", None, body)
 
 
-def _cell(c: Coordinate | None) -> Markup:
+def _link(run: Run, i: int) -> Markup:
+    return tag("a", named(short(run.label, 40)), href=f"#run-{i + 1}")
+
+
+def _cell(c: CoordinateResult | None) -> Markup:
     if c is None:
         return tag("span", "not learned", class_="facts")
-    interval = (
-        tag("span", f"95 %: {between_text(c, *c.interval)}", class_="facts")
-        if c.interval and not c.discrete
-        else None
-    )
-    return join(
-        answer(c.answer), tag("b", c.learned_text or extent_text(c, c.learned or 0.0)), interval
-    )
+    interval = None
+    if c.interval and not c.discrete:
+        interval = tag("span", f"95 %: {interval_text(c, *c.interval)}", class_="facts")
+    learned = c.learned_text or c.unit.extent(c.learned or 0.0)
+    return join(answer_badge(c.answer), tag("b", learned), interval)
 
 
 def _scores(runs: Sequence[Run]) -> Markup | None:
-    names = list(dict.fromkeys(model.name for run in runs for model in run.models))
+    names = dict.fromkeys(model.name for run in runs for model in run.models)
     figures = []
     for name in names:
         rows = [
-            (run.label, model, f"c{i % charts.LINES}")
+            ScoreRow(run.label, model, _color(i))
             for i, run in enumerate(runs)
             for model in run.models
             if model.name == name
         ]
-        drawing = charts.scores(rows)
-        figures += [figure(name, drawing)] if drawing is not None else []
-    return section(
-        "Does it help?",
-        "Each model on the held-out items of its run, with 95 % intervals.",
-        grid(figures),
-    )
+        drawing = score_chart(rows)
+        if drawing is not None:
+            figures.append(figure(name, drawing))
+    about = "Each model on the held-out samples of its run, with 95 % intervals."
+    return section("Held-out performance", about, grid(figures))
 
 
-def _bounds(runs: Sequence[Run]) -> Markup | None:
-    keys = legend([(f"c{i % charts.LINES}", short(run.label, 40)) for i, run in enumerate(runs)])
-    curves = [
-        (run.losses, f"c{i % charts.LINES}") for i, run in enumerate(runs) if len(run.losses) > 1
-    ]
-    figures = [figure("training loss", charts.losses(curves))] if curves else []
+def _trainings(runs: Sequence[Run]) -> Markup | None:
+    figures = []
+    losses = [(run.losses, _color(i)) for i, run in enumerate(runs) if len(run.losses) > 1]
+    if losses:
+        figures.append(figure("training loss", charts.loss_plot(losses)))
     for c in _coordinates(runs):
-        shown = []
-        for i, run in enumerate(runs):
-            own, curve = run.coordinate(c.name), run.spreads.get(c.name)
-            if own is not None and curve:
-                shown.append(
-                    (
-                        [*([own.start] if own.start is not None else []), *curve],
-                        f"c{i % charts.LINES}",
-                    )
-                )
-        figures += (
-            [figure(c.name, charts.bounds(c, shown))]
-            if any(len(curve) > 1 for curve, _ in shown)
-            else []
-        )
-    about = "Loss and extents of all runs, epoch by epoch."
+        curves = _extent_curves(runs, c.name)
+        if any(len(curve) > 1 for curve, _ in curves):
+            figures.append(figure(c.name, charts.extent_plot(c, curves)))
+    keys = legend([(_color(i), short(run.label, 40)) for i, run in enumerate(runs)])
+    about = "The training loss and the extents of all runs after every epoch."
     return section("Training", about, grid(figures), keys if figures else None)
+
+
+def _extent_curves(runs: Sequence[Run], name: str) -> list[charts.Curve]:
+    curves: list[charts.Curve] = []
+    for i, run in enumerate(runs):
+        c = run.coordinate(name)
+        curve = extent_curve(run, c) if c is not None else []
+        if curve:
+            curves.append((curve, _color(i)))
+    return curves

@@ -1,35 +1,34 @@
-"""HTML and SVG built from values: what is not `Markup` already is escaped, so nothing a user named can become a tag."""
+"""HTML and SVG from values. Everything but `Markup` is escaped: names cannot become tags."""
 
 import html
 import re
 from typing import Any
 
-# Controls and halves of surrogate pairs may not stand in a page, and the latter cannot be written as UTF-8 at all.
+# Control characters are not allowed in HTML; surrogates cannot be encoded as UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 class Markup(str):
-    """Text that is markup already."""
+    """Text that is markup and is not escaped again."""
 
     __slots__ = ()
 
 
 def escape(value: object) -> Markup:
-    """Any value as text that is safe between tags and inside quoted attributes.
+    """A value as text that is safe between tags and in quoted attributes.
 
     Example:
         >>> escape('<b title="x">')
         '&lt;b title=&quot;x&quot;&gt;'
     """
-    return (
-        value
-        if isinstance(value, Markup)
-        else Markup(html.escape(_UNPRINTABLE.sub("\ufffd", str(value)), quote=True))
-    )
+    if isinstance(value, Markup):
+        return value
+    printable = _UNPRINTABLE.sub("\ufffd", str(value))
+    return Markup(html.escape(printable, quote=True))
 
 
 def join(*children: Any) -> Markup:
-    """Children one after another; lists are flattened and None is left out."""
+    """Concatenates children; lists are flattened and None is skipped."""
     parts: list[str] = []
     for child in children:
         if isinstance(child, list):
@@ -43,29 +42,32 @@ _VOID = {"br", "img", "input", "meta", "hr"}
 
 
 def tag(name: str, *children: Any, **attributes: object) -> Markup:
-    """An element. Attributes that are None or False are left out; `class_` and `aria_label` are written class and aria-label.
+    """An element; attributes that are None or False are skipped, and `class_` becomes class.
 
     Example:
         >>> tag("p", "1 < 2", class_="note")
         '<p class="note">1 &lt; 2</p>'
     """
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
     if name in _VOID:
         return Markup(f"<{name}{written}>")
     return Markup(f"<{name}{written}>{join(*children)}</{name}>")
 
 
+def _attribute(key: str, value: object) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(value)}"'
+
+
 def named(text: str, **attributes: object) -> Markup:
-    """A name that a user gave: it may run in either direction without turning its neighbours around."""
+    """A name given by a user; text in either direction does not affect its surroundings."""
     return tag("bdi", text, **attributes)
 
 
 def short(text: str, most: int = 28) -> str:
-    """A text cut to a length, with an ellipsis where something is missing.
+    """A text cut to a length, with an ellipsis at the cut.
 
     Example:
         >>> short("a very long name", 8)

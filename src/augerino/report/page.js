@@ -7,12 +7,12 @@
   };
   let serial = 0;
 
-  // A strip becomes a window onto one of its frames, moved by a slider.
-  const enliven = (card) => {
+  // Shows one frame of a strip at a time, chosen by a slider.
+  const addSlider = (card) => {
     const figures = [...card.querySelectorAll(".strip")];
     const id = `slider-${++serial}`;
     const slider = make("input", { type: "range", id, min: 0, step: 1, className: "slider" });
-    const label = make("label", { htmlFor: id, className: "hidden", textContent: `Move along ${card.dataset.name}` });
+    const label = make("label", { htmlFor: id, className: "hidden", textContent: `Transform along ${card.dataset.name}` });
     const readout = make("p", { className: "readout" });
     const control = make("div", { className: "control" }, label, slider);
     card.append(control, readout);
@@ -43,11 +43,11 @@
     return choose;
   };
 
-  // Masks lie over their pictures, and one switch for all strips says which.
+  // Chooses the mask that is shown over the images of all strips.
   const layers = (gallery) => {
     const group = `layer-${++serial}`;
     const chooser = make("fieldset", { className: "layers" }, make("legend", { textContent: "Show" }));
-    const choices = [["predicted", "predicted mask"], ["true", "true mask"], ["none", "picture alone"]];
+    const choices = [["predicted", "predicted mask"], ["true", "true mask"], ["none", "image only"]];
     for (const [layer, words] of choices.filter(([layer]) => layer === "none" || gallery.querySelector(`.mask.${layer}`))) {
       const radio = make("input", { type: "radio", name: group, checked: layer === "predicted" });
       radio.addEventListener("change", () => { gallery.dataset.layer = layer; });
@@ -70,7 +70,7 @@
   for (const gallery of document.querySelectorAll(".gallery")) {
     gallery.classList.add("live");
     const cards = [...gallery.querySelectorAll(".card")];
-    const choosers = cards.map(enliven);
+    const choosers = cards.map(addSlider);
     if (gallery.querySelector(".mask")) layers(gallery);
     const figures = [...cards[0].querySelectorAll(".strip")];
     if (figures.length < 2) continue;

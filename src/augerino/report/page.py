@@ -1,4 +1,4 @@
-"""The whole page: one file that loads nothing, allowed to run only its own style and script."""
+"""The whole page: one file that loads nothing, and runs only its own style and script."""
 
 import base64
 import hashlib
@@ -15,30 +15,27 @@ from augerino.report.sections import sections, summary
 from augerino.report.values import entries, text
 from augerino.runtime import files
 
-_OURS = '<meta name="generator" content="augerino report">'
+_GENERATOR = '<meta name="generator" content="augerino report">'
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
-    """Writes the page of one run, or of several side by side, and returns where it is.
+    """Writes the report of one run, or a comparison of several, and returns its path.
 
     Args:
         runs: run folders.
-        out: the file to write; by default report.html in the run's folder, comparison.html in the first of several.
-            A file that is there is replaced only if it is a report of ours.
+        out: the file to write; by default report.html in the folder of the run, or comparison.html in
+            the first of several. An existing file is replaced only if it is a report.
     """
     if not runs:
-        raise InputError("A report needs a run folder.")
+        raise InputError("A report needs at least one run folder.")
     paths = [Path(run) for run in runs]
     for i, path in enumerate(paths):
         if path.resolve() in [other.resolve() for other in paths[:i]]:
-            raise InputError(f"{path} is given twice: name each run once.")
+            raise InputError(f"{path} is given twice. Pass each run once.")
     read = [read_run(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
-    target = (
-        Path(out)
-        if out is not None
-        else paths[0] / ("report.html" if len(paths) == 1 else "comparison.html")
-    )
-    _refuse_foreign(target)
+    default = paths[0] / ("report.html" if len(paths) == 1 else "comparison.html")
+    target = default if out is None else Path(out)
+    _check_replaceable(target)
     files.write_atomically(target, render(read).encode())
     return target
 
@@ -47,50 +44,60 @@ def render(runs: Sequence[Run]) -> str:
     """The page as text."""
     if len(runs) == 1:
         title = _title(runs[0])
-        head = tag(
-            "header",
-            tag("p", "augerino report", class_="mark"),
-            tag("h1", named(title)),
-            tag("p", summary(runs[0]), class_="lead"),
-        )
-        body = join(head, tag("main", sections(runs[0])))
+        body = _single(runs[0], title)
     else:
-        title = f"{len(runs)} runs compared"
-        head = tag("header", tag("p", "augerino report", class_="mark"), tag("h1", title))
-        own = [
-            tag(
-                "article",
-                tag("h2", named(run.label)),
-                tag("p", summary(run), class_="lead"),
-                sections(run, 3),
-                id=f"run-{i + 1}",
-            )
-            for i, run in enumerate(runs)
-        ]
-        body = join(head, tag("main", comparison(runs), *own))
-    style, script = _asset("page.css"), _asset("page.js")
-    # Only the style and the script that hash to these run; everything else, and anything from elsewhere, is refused.
+        title = f"Comparison of {len(runs)} runs"
+        body = _several(runs, title)
+    style = _asset("page.css")
+    script = _asset("page.js")
+    # The browser runs only the style and the script with these hashes, and loads nothing.
     allowed = f"img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
     policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     fields = {
         "policy": escape(policy),
-        "generator": Markup(_OURS),
+        "generator": Markup(_GENERATOR),
         "title": escape(short(title, 120)),
         "body": body,
+        "style": Markup(style),
+        "script": Markup(script),
     }
-    fields |= {"style": Markup(style), "script": Markup(script)}
-    # One pass over the template: a user's text that looks like a field of it is not looked at again.
+    # A single pass over the template: names of users that look like its fields are not replaced.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: str(fields[match[1]]), _asset("page.html"))
 
 
+def _single(run: Run, title: str) -> Markup:
+    head = tag(
+        "header",
+        tag("p", "augerino report", class_="mark"),
+        tag("h1", named(title)),
+        tag("p", summary(run), class_="lead"),
+    )
+    return join(head, tag("main", sections(run)))
+
+
+def _several(runs: Sequence[Run], title: str) -> Markup:
+    head = tag("header", tag("p", "augerino report", class_="mark"), tag("h1", title))
+    articles = [
+        tag(
+            "article",
+            tag("h2", named(run.label)),
+            tag("p", summary(run), class_="lead"),
+            sections(run, 3),
+            id=f"run-{i + 1}",
+        )
+        for i, run in enumerate(runs)
+    ]
+    return join(head, tag("main", comparison(runs), *articles))
+
+
 def _title(run: Run) -> str:
-    path = text(entries(run.result.get("data")).get("path")) or text(run.result.get("data"))
-    name = PurePath(path.replace("\\", "/")).name if path else ""
+    path = text(entries(run.result.get("data")).get("path"))
+    name = PurePath(path.replace("\\", "/")).name
     return f"Symmetries of {name or run.label}"
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:
-    """Folder names, or whole paths where two folders have the same name."""
+    """The names of the folders, or their paths if two have the same name."""
     names = [path.resolve().name for path in paths]
     return [
         str(path) if names.count(name) > 1 or not name else name
@@ -98,23 +105,24 @@ def _labels(paths: Sequence[Path]) -> list[str]:
     ]
 
 
-def _refuse_foreign(path: Path) -> None:
+def _check_replaceable(path: Path) -> None:
+    """Raises if the path is a folder, or a file that is not a report."""
     try:
         if path.is_dir():
             raise InputError(
-                f"{path} is a folder: name a file for --out, such as {path / 'report.html'}."
+                f"{path} is a folder. Pass a file to --out, such as {path / 'report.html'}."
             )
         if not path.exists():
             return
         with path.open("rb") as file:
-            ours = _OURS.encode() in file.read(4096)
+            is_report = _GENERATOR.encode() in file.read(4096)
     except OSError as error:
         raise InputError(
             f"Cannot write the report to {path}: {error.strerror or error}. Choose another --out."
         ) from error
-    if not ours:
+    if not is_report:
         raise InputError(
-            f"{path} exists already and is not a report of ours, so it is not overwritten: choose another --out."
+            f"{path} already exists and is not an augerino report. Choose another --out."
         )
 
 

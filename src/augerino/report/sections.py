@@ -1,35 +1,43 @@
-"""The sections of one run, in the order in which they are read: answer first, then what it rests on, then how it was made."""
+"""The sections on one run: verdicts first, then the evidence, then the configuration."""
 
 from typing import Any
 
 from augerino.report import charts
+from augerino.report.bars import ScoreRow, range_bar, score_chart
+from augerino.report.coordinate_result import Change, CoordinateResult, Estimate
+from augerino.report.gallery_section import gallery
 from augerino.report.markup import Markup, join, named, short, tag
 from augerino.report.parts import (
-    ANSWERS,
-    answer,
-    between_text,
-    extent_text,
+    answer_badge,
     figure,
     grid,
+    interval_text,
     legend,
     percent,
     section,
     signed,
     table,
+    unbroken,
 )
-from augerino.report.pictures import gallery
-from augerino.report.run import Change, Coordinate, Estimate, Run
+from augerino.report.run import Orbit, Run
 from augerino.report.values import count, entries, items, number, records, text
 
-_MANY = 12  # classes past which the breakdown is folded
+_MAX_CLASSES = 12  # in a table that is not folded
+_N_WORST = 5
+_SUMMARY = {
+    "symmetry": "with a limited range",
+    "full": "with the full range",
+    "none": "without a symmetry",
+    "undecided": "undecided",
+}
 
 
 def sections(run: Run, level: int = 2) -> Markup:
-    """Everything there is to say about one run."""
+    """All sections on one run; the headings start at `level`."""
     parts = (
         verdicts,
         models,
-        pictures,
+        examples,
         evidence,
         distributions,
         training,
@@ -42,386 +50,390 @@ def sections(run: Run, level: int = 2) -> Markup:
 
 
 def summary(run: Run) -> str:
-    """How many coordinates got which answer, and on what data, in words."""
-    data, counted = entries(run.result.get("data")), []
-    words = {
-        "symmetry": "a symmetry in part",
-        "full": "all the way",
-        "none": "not at all",
-        "undecided": "not decided",
-    }
-    for kind in ANSWERS:
-        number_of = sum(c.answer == kind for c in run.coordinates)
-        counted += [f"{number_of} {words[kind]}"] if number_of else []
-    several = f"{len(run.coordinates)} coordinates" if len(run.coordinates) != 1 else "1 coordinate"
-    told = [f"{several}: {', '.join(counted)}." if counted else f"{several} learned."]
-    train, test = count(data.get("train_items")), count(data.get("test_items"))
-    if train is not None and test is not None:
-        told.append(
-            f"Learned from {train:,} items and judged on {test:,} others.".replace(",", "\u202f")
-        )
-    return " ".join(told)
+    """The number of coordinates with each answer, and the numbers of samples."""
+    counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
+    answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
+    noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
+    found = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
+    if not answers:
+        found = f"{len(run.coordinates)} {noun} learned."
+    data = entries(run.result.get("data"))
+    train = count(data.get("train_items"))
+    test = count(data.get("test_items"))
+    if train is None or test is None:
+        return found
+    trained = f"Trained on {_thousands(train)} samples"
+    return f"{found} {trained}, evaluated on {_thousands(test)} held-out samples."
+
+
+def _thousands(number_of: int) -> str:
+    return f"{number_of:,}".replace(",", "\u202f")
 
 
 def verdicts(run: Run, level: int) -> Markup | None:
-    """One row a coordinate: its answer, a sentence, and its extent drawn."""
-    rows = []
-    for c in run.coordinates:
-        sentence = c.sentence.removeprefix(f"{c.name}:").strip()
-        bar, facts = charts.range_bar(c), _facts(c)
-        title = tag(
-            f"h{level + 1}",
-            named(c.name),
-            " " if c.learned_text else None,
-            tag("span", c.learned_text, class_="value"),
-        )
-        said = (
-            tag("p", named(sentence[:1].upper() + sentence[1:]), class_="sentence")
-            if sentence
-            else None
-        )
-        told = tag("div", answer(c.answer), title, said, class_="told")
-        shown = tag("div", bar, tag("p", facts, class_="facts") if facts else None, class_="shown")
-        rows.append(tag("li", told, shown, class_="verdict"))
-    if not rows:
+    """One row per coordinate: the answer, a sentence and the range as a bar."""
+    if not run.coordinates:
         return None
-    marks = [
-        ("key extent-key", "learned extent"),
-        ("key start-key", "start"),
-        ("key whisker-key", "95 % interval"),
+    rows = [_verdict(c, level + 1) for c in run.coordinates]
+    body = tag("ol", *rows, class_="verdicts")
+    return section("Learned symmetries", None, body, _range_legend(run), level=level)
+
+
+def _verdict(c: CoordinateResult, level: int) -> Markup:
+    value = tag("span", c.learned_text, class_="value")
+    title = tag(f"h{level}", named(c.name), " " if c.learned_text else None, value)
+    sentence = c.sentence.removeprefix(f"{c.name}:").strip()
+    said = None
+    if sentence:
+        capitalized = sentence[:1].upper() + sentence[1:]
+        said = tag("p", named(unbroken(capitalized)), class_="sentence")
+    facts = _facts(c)
+    details = tag("p", facts, class_="facts") if facts else None
+    words = tag("div", answer_badge(c.answer), title, said, class_="words")
+    return tag("li", words, tag("div", range_bar(c), details, class_="shown"), class_="verdict")
+
+
+def _facts(c: CoordinateResult) -> str:
+    parts = []
+    if c.start_text:
+        parts.append(f"start {c.start_text}")
+    if c.interval is not None and not c.discrete:
+        parts.append(f"95 %: {interval_text(c, *c.interval)}")
+    if c.true is not None:
+        parts.append(f"true {c.unit.extent(c.true)}")
+    return unbroken(" · ".join(parts))
+
+
+def _range_legend(run: Run) -> Markup:
+    keys = [
+        ("extent-key", "learned range"),
+        ("start-key", "start"),
+        ("whisker-key", "95 % interval"),
     ]
-    marks += (
-        [("key true-key", "true extent")]
-        if any(c.true is not None for c in run.coordinates)
-        else []
-    )
-    marks += [("key limit-key", "limit of the coordinate")]
-    keys = tag(
-        "ul",
-        *(
-            tag("li", tag("span", class_=class_, aria_hidden="true"), words)
-            for class_, words in marks
-        ),
-        class_="legend",
-    )
-    return section("What was found", None, tag("ol", *rows, class_="verdicts"), keys, level=level)
-
-
-def _facts(c: Coordinate) -> str:
-    parts = [f"start {c.start_text}" if c.start_text else ""]
-    parts.append(
-        f"95 %: {between_text(c, *c.interval)}" if c.interval is not None and not c.discrete else ""
-    )
-    parts.append(f"true {extent_text(c, c.true)}" if c.true is not None else "")
-    return " · ".join(part for part in parts if part)
+    if any(c.true is not None for c in run.coordinates):
+        keys.append(("true-key", "true extent"))
+    if any(c.limit for c in run.coordinates):
+        keys.append(("limit-key", "limit of the coordinate"))
+    rows = [
+        tag("li", tag("span", class_=f"key {class_}", aria_hidden="true"), words)
+        for class_, words in keys
+    ]
+    return tag("ul", *rows, class_="legend")
 
 
 def models(run: Run, level: int) -> Markup | None:
-    """The models on held-out items."""
-    marks = ["start", *["learned"] * len(run.models)] if len(run.models) > 1 else ["learned"]
-    drawing = charts.scores(
-        [(model.name, model, mark) for model, mark in zip(run.models, marks, strict=False)]
-    )
+    """The models on held-out samples, as a chart and a table."""
+    classes_of = ["learned"] * len(run.models)
+    if len(run.models) > 1:
+        classes_of[0] = "start"  # the baseline
+    pairs = zip(run.models, classes_of, strict=True)
+    drawing = score_chart([ScoreRow(model.name, model, class_) for model, class_ in pairs])
     if drawing is None:
         return None
-    share = run.models[0].accuracy is not None
-    held_out = next((model.items for model in run.models if model.items), None)
-    what = run.accuracy_name.capitalize() if share else "Loss (lower is better)"
-    about = f"{what} on {f'{held_out} ' if held_out else ''}held-out items, with 95 % intervals."
-    overlap = any(model.mean_iou is not None for model in run.models)
-    about += (
-        " Ignored pixels do not count. Mean IoU is the mean over classes of intersection over union."
-        if overlap
-        else ""
-    )
-    columns: list[tuple[str, list[Any]]] = [
-        ("model", [named(model.name) for model in run.models]),
-        ("copies", [model.copies for model in run.models]),
-        (run.accuracy_name, [percent(model.accuracy) for model in run.models] if share else []),
-        ("mean IoU", [_overlap(model.mean_iou) for model in run.models] if overlap else []),
-        ("loss", ["" if model.loss is None else f"{model.loss:.4g}" for model in run.models]),
-    ]
-    headings = [heading for heading, cells in columns if cells]
-    rows = [list(row) for row in zip(*(cells for _, cells in columns if cells), strict=True)]
-    beside = table(headings, rows, caption="Models on held-out items")
-    return section(
-        "Does it help?",
-        about,
-        tag("div", tag("figure", drawing, class_="small"), beside, class_="pair"),
-        level=level,
-    )
+    chart = tag("figure", drawing, class_="small")
+    body = tag("div", chart, _model_table(run), class_="pair")
+    return section("Held-out performance", _about_models(run), body, level=level)
 
 
-def _overlap(estimate: Estimate | None) -> Markup | None:
-    """A mean IoU and, smaller, its interval."""
+def _about_models(run: Run) -> str:
+    metric = run.accuracy_name.capitalize()
+    if run.models[0].accuracy is None:
+        metric = "Loss (lower is better)"
+    n_samples = next((model.n_samples for model in run.models if model.n_samples), None)
+    samples = f"{n_samples} held-out samples" if n_samples else "held-out samples"
+    about = f"{metric} on {samples}, with 95 % intervals."
+    if any(model.mean_iou is not None for model in run.models):
+        about += (
+            " Ignored pixels are excluded."
+            " Mean IoU is the mean over classes of the intersection over union."
+        )
+    return about
+
+
+def _model_table(run: Run) -> Markup:
+    columns: dict[str, list[Any]] = {
+        "model": [named(model.name) for model in run.models],
+        "copies": [model.copies for model in run.models],
+    }
+    if run.models[0].accuracy is not None:
+        columns[run.accuracy_name] = [percent(model.accuracy) for model in run.models]
+    if any(model.mean_iou is not None for model in run.models):
+        columns["mean IoU"] = [_estimate_cell(model.mean_iou) for model in run.models]
+    columns["loss"] = [_short(model.loss) for model in run.models]
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    return table(list(columns), rows, caption="Models on held-out samples")
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"
+
+
+def _estimate_cell(estimate: Estimate | None) -> Markup | None:
+    """A fraction and, smaller, its interval."""
     if estimate is None:
         return None
-    between = (
-        ""
-        if estimate.low is None or estimate.high is None
-        else f"{percent(estimate.low)} to {percent(estimate.high)}"
-    )
-    return join(
-        percent(estimate.mean), " ", tag("span", between, class_="facts") if between else None
-    )
+    if estimate.low is None or estimate.high is None:
+        return join(percent(estimate.mean))
+    interval = f"{percent(estimate.low)} to {percent(estimate.high)}"
+    return join(percent(estimate.mean), " ", tag("span", interval, class_="facts"))
 
 
-def pictures(run: Run, level: int) -> Markup | None:
-    """Examples moved along each coordinate."""
+def examples(run: Run, level: int) -> Markup | None:
+    """Examples transformed along each coordinate."""
     return gallery(run.gallery, level) if run.gallery is not None else None
 
 
 def evidence(run: Run, level: int) -> Markup | None:
-    """What happens to the held-out loss at other extents."""
+    """The held-out loss at other extents."""
     figures = []
     for c in run.coordinates:
-        said = [
-            _told("Switched off", c.off, run.accuracy_name),
-            _told(
-                f"Widened to {c.wider.text}" if c.wider and c.wider.text else "Widened",
-                c.wider,
-                run.accuracy_name,
-            ),
+        wider = f"Widened to {c.wider.text}" if c.wider and c.wider.text else "Widened"
+        below = [
+            _change("Disabled", c.off, run.accuracy_name),
+            _change(wider, c.wider, run.accuracy_name),
         ]
         if c.profile is not None:
-            figures.append(figure(c.name, charts.profile(c, c.profile), *said))
-        elif join(*said):
-            figures.append(tag("figure", tag("figcaption", named(c.name)), *said, class_="small"))
+            figures.append(figure(c.name, charts.profile_plot(c, c.profile), *below))
+        elif join(*below):
+            figures.append(tag("figure", tag("figcaption", named(c.name)), *below, class_="small"))
     about = (
-        "How much the held-out loss rises when every input is moved by exactly that much along one coordinate, both ways; the "
-        "learned extent is shaded, the band a paired 95 % bootstrap interval. Flat in the shade and rising beyond it is a "
-        "symmetry with an end. Switched off and widened are changes against the learned augmentation."
+        "Rise of the held-out loss when every input is transformed by exactly this extent,"
+        " in both directions."
+        " The learned range is shaded; the band is a paired 95 % bootstrap interval."
+        " A curve that is flat within the shaded range and rises beyond it indicates a symmetry"
+        " with a limited range."
+        " Below each plot: the change relative to the learned augmentation when the coordinate"
+        " is disabled or widened."
     )
     if run.task == "segmentation":
-        about += " Masks are brought back to where they belong before they are judged."
+        about += " Predicted masks are transformed back before they are compared."
     return section("Evidence", about, grid(figures), level=level)
 
 
-def _told(what: str, change: Change | None, accuracy: str) -> Markup | None:
+def _change(title: str, change: Change | None, accuracy: str) -> Markup | None:
     if change is None:
         return None
-    parts = [
-        f"loss {signed(change.loss)}" if change.loss else "",
-        f"{accuracy} {signed(change.accuracy, 100, ' points')}" if change.accuracy else "",
-    ]
-    return tag("p", tag("b", what), ": ", ", ".join(part for part in parts if part), class_="facts")
+    parts = []
+    if change.loss:
+        parts.append(f"loss {signed(change.loss)}")
+    if change.accuracy:
+        parts.append(f"{accuracy} {signed(change.accuracy, 100, ' points')}")
+    details = unbroken(", ".join(parts))
+    return tag("p", tag("b", unbroken(title)), ": ", details, class_="facts")
 
 
 def distributions(run: Run, level: int) -> Markup | None:
-    """What copies are drawn from."""
-    drawn = [(c, charts.distribution(c)) for c in run.coordinates]
-    figures = [figure(c.name, drawing) for c, drawing in drawn if drawing is not None]
-    keys = [("start", "start"), ("learned", "learned")] + (
-        [("true", "true extent")] if any(c.true is not None for c in run.coordinates) else []
-    )
-    about = "What copies are drawn from, before training and after it."
-    return section(
-        "From start to learned",
-        about,
-        grid(figures),
-        legend(keys) if figures else None,
-        level=level,
-    )
+    """The distribution of each coordinate before and after the training."""
+    drawn = [(c.name, charts.distribution_plot(c)) for c in run.coordinates]
+    figures = [figure(name, drawing) for name, drawing in drawn if drawing is not None]
+    keys = [("start", "start"), ("learned", "learned")]
+    if any(c.true is not None for c in run.coordinates):
+        keys.append(("true", "true extent"))
+    about = "The distribution of each coordinate, at the start of the training and as learned."
+    below = legend(keys) if figures else None
+    return section("Distributions", about, grid(figures), below, level=level)
 
 
 def training(run: Run, level: int) -> Markup | None:
     """Loss and extents over the epochs."""
-    figures = (
-        [figure("training loss", charts.losses([(run.losses, "learned")]))]
-        if len(run.losses) > 1
-        else []
-    )
+    figures = []
+    if len(run.losses) > 1:
+        figures.append(figure("training loss", charts.loss_plot([(run.losses, "learned")])))
     for c in run.coordinates:
-        curve = run.spreads.get(c.name, [])
-        curve = curve if c.start is None else [c.start, *curve]
-        figures += (
-            [figure(c.name, charts.bounds(c, [(curve, "learned")]))]
-            if len(curve) > 1 and c.name in run.spreads
-            else []
-        )
-    return section(
-        "Training",
-        "The loss and the extent of each coordinate, epoch by epoch.",
-        grid(figures),
-        level=level,
-    )
+        curve = extent_curve(run, c)
+        if len(curve) > 1:
+            figures.append(figure(c.name, charts.extent_plot(c, [(curve, "learned")])))
+    about = "The training loss and the extent of each coordinate after every epoch."
+    return section("Training", about, grid(figures), level=level)
+
+
+def extent_curve(run: Run, c: CoordinateResult) -> list[float]:
+    """The extent of a coordinate at the start and after every epoch; empty without a history."""
+    curve = run.extents.get(c.name, [])
+    if not curve or c.start is None:
+        return curve
+    return [c.start, *curve]
 
 
 def orbits(run: Run, level: int) -> Markup | None:
-    """Outputs along one coordinate."""
-    figures, drawn = [], sorted({i for o in run.orbits for i in charts.orbit_classes(o)})
-    for o in run.orbits:
-        shown = charts.orbit_classes(o)
-        order = (
-            drawn if len(drawn) <= charts.LINES else shown
-        )  # the same colour for a class everywhere, where there are enough
-        marks = [f"c{order.index(i)}" for i in shown]
-        names = [run.class_names[i] if i < len(run.class_names) else f"output {i}" for i in shown]
-        keys = legend([(mark, short(name, 40)) for mark, name in zip(marks, names, strict=True)])
-        more = len(o.outputs[0]) - len(shown)
-        rest = (
-            tag("p", f"{more} more outputs stay below these.", class_="facts") if more > 0 else None
-        )
-        figures.append(
-            figure(
-                f"{o.title}, along {o.coordinate}",
-                charts.orbit(o, run.coordinate(o.coordinate), run.task, marks),
-                keys,
-                rest,
-            )
-        )
-    about = "What the model says while one input is moved; shaded is the learned extent."
-    return section("Along an orbit", about, grid(figures), level=level)
+    """The model's output along one coordinate."""
+    everywhere = sorted({i for orbit in run.orbits for i in charts.orbit_classes(orbit)})
+    figures = [_orbit(run, orbit, everywhere) for orbit in run.orbits]
+    about = "The model's output while one input is transformed; the learned range is shaded."
+    return section("Output along orbits", about, grid(figures), level=level)
+
+
+def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
+    """One orbit; a class has the same colour in all plots if there are enough colours."""
+    shown = charts.orbit_classes(orbit)
+    order = everywhere if len(everywhere) <= charts.MAX_LINES else shown
+    colors = [f"c{order.index(i)}" for i in shown]
+    names = [short(_output_name(run, i), 40) for i in shown]
+    keys = list(zip(colors, names, strict=True))
+    drawing = charts.orbit_plot(orbit, run.coordinate(orbit.coordinate), run.task, colors)
+    n_hidden = len(orbit.outputs[0]) - len(shown)
+    note = None
+    if n_hidden > 0:
+        noun = "output" if n_hidden == 1 else "outputs"
+        note = tag("p", f"{n_hidden} more {noun} with lower peaks", class_="facts")
+    return figure(f"{orbit.title}, {orbit.coordinate}", drawing, legend(keys), note)
+
+
+def _output_name(run: Run, i: int) -> str:
+    return run.class_names[i] if i < len(run.class_names) else f"output {i}"
 
 
 def classes(run: Run, level: int) -> Markup | None:
-    """Accuracy, or intersection over union of masks, class by class; many classes are folded."""
+    """Accuracy or IoU by class; a long table is folded."""
     if not run.per_class:
         return None
     names = list(dict.fromkeys(name for row in run.per_class for name in row.scores))
-    best = names[-1]
+    metric = "IoU" if run.task == "segmentation" else "accuracy"
+    headings = ["class", "samples", *(named(name) for name in names)]
     rows = [
-        [named(row.name), row.items, *(percent(row.scores.get(name)) for name in names)]
+        [named(row.name), row.n_samples, *(percent(row.scores.get(name)) for name in names)]
         for row in run.per_class
     ]
-    headings = ["class", "items", *(named(name) for name in names)]
-    what, about = "accuracy", "Share of right answers on held-out items, class by class."
-    if run.task == "segmentation":
-        what = "IoU"
-        about = "Intersection over union (IoU) on held-out items, class by class: of the pixels that are of the class or predicted "
-        about += "to be, the share that is both. Items are those that hold the class."
-    whole = table(
-        headings, rows, caption=f"{what[:1].upper()}{what[1:]} by class", class_="numbers"
-    )
-    if len(rows) <= _MANY:
-        return section("By class", about, whole, level=level)
-    order = sorted(range(len(rows)), key=lambda i: run.per_class[i].scores.get(best, 0.0))
+    caption = f"{metric[:1].upper()}{metric[1:]} by class"
+    whole = table(headings, rows, caption=caption, class_="numbers")
+    about = _about_classes(run)
+    if len(rows) <= _MAX_CLASSES:
+        return section("Results by class", about, whole, level=level)
+    best_model = [row.scores.get(names[-1], 0.0) for row in run.per_class]
+    order = sorted(range(len(rows)), key=best_model.__getitem__)
     worst = table(
         headings,
-        [rows[i] for i in order[:5]],
-        caption=f"The five classes with the lowest {what}",
+        [rows[i] for i in order[:_N_WORST]],
+        caption=f"The {_N_WORST} classes with the lowest {metric}",
         class_="numbers",
     )
     folded = tag("details", tag("summary", f"All {len(rows)} classes"), whole)
-    return section(
-        "By class", f"{about} First the five with the lowest {what}.", worst, folded, level=level
+    about += f" The first table shows the {_N_WORST} classes with the lowest {metric}."
+    return section("Results by class", about, worst, folded, level=level)
+
+
+def _about_classes(run: Run) -> str:
+    if run.task != "segmentation":
+        return "Fraction of correct predictions on held-out samples, by class."
+    return (
+        "Intersection over union (IoU) on held-out samples, by class: the pixels that are of the class"
+        " and predicted as the class, divided by the pixels that are either."
+        " Samples are those that contain the class."
     )
 
 
 def seeds(run: Run, level: int) -> Markup | None:
-    """What was learned from other seeds."""
+    """The extents that were learned with other seeds."""
     found = records(run.result.get("seeds"))
-    shown = [
-        c
-        for c in run.coordinates
-        if any(c.name in entries(entry.get("learned")) for entry in found)
-    ]
+    learned = [entries(entry.get("learned")) for entry in found]
+    shown = [c for c in run.coordinates if any(c.name in extents for extents in learned)]
     if not shown:
         return None
-    rows, values = (
-        [],
-        {
-            c.name: [number(entries(entry.get("learned")).get(c.name)) for entry in found]
-            for c in shown
-        },
-    )
+    values = [[number(extents.get(c.name)) for extents in learned] for c in shown]
     scores = [number(entry.get("accuracy")) for entry in found]
+    rows = []
     for i, entry in enumerate(found):
-        learned = [values[c.name][i] for c in shown]
-        told = [
-            "" if value is None else extent_text(c, value)
-            for c, value in zip(shown, learned, strict=True)
-        ]
-        rows.append([text(entry.get("seed")), *told, percent(scores[i])])
-    spread = [
-        between_text(c, min(known), max(known))
-        if (known := [v for v in values[c.name] if v is not None])
-        else ""
-        for c in shown
-    ]
-    known = [score for score in scores if score is not None]
-    rows.append(
-        ["spread", *spread, f"{100 * min(known):.1f} to {100 * max(known):.1f} %" if known else ""]
-    )
+        cells = [_extent_cell(c, column[i]) for c, column in zip(shown, values, strict=True)]
+        rows.append([text(entry.get("seed")), *cells, percent(scores[i])])
+    spans = [_span_cell(c, column) for c, column in zip(shown, values, strict=True)]
+    rows.append(["range", *spans, _percent_span(scores)])
     headings = ["seed", *(named(c.name) for c in shown), run.accuracy_name]
-    about = "The same training from other random numbers: what differs between the rows is chance."
-    return section(
-        "Seeds",
-        about,
-        table(headings, rows, caption="Learned extents by seed", class_="numbers"),
-        level=level,
-    )
+    about = "The same training with different seeds. Differences between the rows are random."
+    body = table(headings, rows, caption="Learned extents by seed", class_="numbers")
+    return section("Seeds", about, body, level=level)
+
+
+def _extent_cell(c: CoordinateResult, value: float | None) -> str:
+    return "" if value is None else c.unit.extent(value)
+
+
+def _span_cell(c: CoordinateResult, values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return interval_text(c, min(known), max(known)) if known else ""
+
+
+def _percent_span(values: list[float | None]) -> str:
+    known = [100 * value for value in values if value is not None]
+    return f"{min(known):.1f} to {max(known):.1f} %" if known else ""
 
 
 def configuration(run: Run, level: int) -> Markup | None:
     """The command, the data, the settings and the versions."""
-    result, data = run.result, entries(run.result.get("data"))
-    facts: list[tuple[str, Any]] = [
-        ("data", text(data.get("path"))),
-        ("fingerprint", text(data.get("fingerprint"))),
-    ]
-    shape = [text(side) for side in items(data.get("shape"))]
-    facts += [
-        ("shape of an input", " × ".join(shape)),
-        ("kind", text(result.get("kind"))),
-        ("task", text(result.get("task"))),
-    ]
-    facts += [
-        ("classes", str(len(run.class_names)) if run.class_names else ""),
-        ("seed", text(result.get("seed"))),
-    ]
-    seconds = number(result.get("seconds"))
-    facts += [
-        ("training time", "" if seconds is None else f"{seconds:.0f} s"),
-        ("date", text(result.get("date"))),
-    ]
-    asked = number(result.get("asked"))
-    facts += [
-        (
-            "bounds moved by",
-            ""
-            if asked is None
-            else f"asking {asked:.0f} held-back items"
-            if asked
-            else "the gradient",
-        )
-    ]
-    facts += [
-        (f"{name} version", text(value)) for name, value in entries(result.get("versions")).items()
-    ]
-    recipe = [(name, _setting(value)) for name, value in entries(result.get("recipe")).items()]
-    command, notes = (
-        text(result.get("command")),
-        [text(note) for note in items(data.get("notes")) if text(note)],
+    result = run.result
+    command = text(result.get("command"))
+    notes = [text(note) for note in items(entries(result.get("data")).get("notes"))]
+    items_of = [tag("li", named(note)) for note in notes if note]
+    settings = _settings(entries(result.get("recipe")))
+    lists = tag(
+        "div",
+        _listed("Data and run", _run_facts(run), level),
+        _listed("Settings", settings, level),
+        class_="pair",
     )
     return section(
-        "How it was made",
+        "Configuration",
         None,
         tag("pre", tag("code", command), class_="command") if command else None,
-        tag("ul", *(tag("li", named(note)) for note in notes), class_="notes") if notes else None,
-        tag(
-            "div",
-            _listed("Data and run", facts, level),
-            _listed("Settings", recipe, level),
-            class_="pair",
-        ),
+        tag("ul", *items_of, class_="notes") if items_of else None,
+        lists,
         level=level,
         class_="made",
     )
 
 
+def _run_facts(run: Run) -> dict[str, str]:
+    result = run.result
+    data = entries(result.get("data"))
+    seconds = number(result.get("seconds"))
+    versions = entries(result.get("versions"))
+    return {
+        "data": text(data.get("path")),
+        "fingerprint": text(data.get("fingerprint")),
+        "shape of an input": " × ".join(text(side) for side in items(data.get("shape"))),
+        "kind": text(result.get("kind")),
+        "task": text(result.get("task")),
+        "classes": str(len(run.class_names)) if run.class_names else "",
+        "seed": text(result.get("seed")),
+        "training time": "" if seconds is None else f"{seconds:.0f} s",
+        "date": text(result.get("date")),
+        "method": _method(count(result.get("asked"))),
+        **{f"{name} version": text(value) for name, value in versions.items()},
+    }
+
+
+def _method(n_probe_items: int | None) -> str:
+    if n_probe_items is None:
+        return ""
+    if n_probe_items == 0:
+        return "gradient"
+    return f"probing with {n_probe_items} held-out training samples"
+
+
+def _settings(recipe: dict[str, Any]) -> dict[str, str]:
+    """The settings as text; groups are flattened to names such as probe.shell."""
+    settings: dict[str, str] = {}
+    for name, value in recipe.items():
+        if isinstance(value, dict):
+            settings |= {f"{name}.{key}": _setting(inner) for key, inner in value.items()}
+        else:
+            settings[name] = _setting(value)
+    return settings
+
+
 def _setting(value: Any) -> str:
-    return (
-        ", ".join(text(entry) for entry in value)
-        if isinstance(value, list)
-        else "yes"
-        if value is True
-        else "no"
-        if value is False
-        else text(value)
-    )
+    if isinstance(value, list):
+        return ", ".join(text(entry) for entry in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return text(value)
 
 
-def _listed(title: str, facts: list[tuple[str, Any]], level: int) -> Markup | None:
-    rows = [join(tag("dt", named(name)), tag("dd", named(value))) for name, value in facts if value]
-    return tag("div", tag(f"h{level + 1}", title), tag("dl", *rows)) if rows else None
+def _listed(title: str, facts: dict[str, str], level: int) -> Markup | None:
+    rows = [
+        join(tag("dt", named(name)), tag("dd", named(value)))
+        for name, value in facts.items()
+        if value
+    ]
+    if not rows:
+        return None
+    return tag("div", tag(f"h{level + 1}", title), tag("dl", *rows))

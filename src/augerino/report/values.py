@@ -1,9 +1,9 @@
-"""What JSON may hold, read without trust: a value of the wrong kind is as good as none."""
+"""Reads JSON values of unknown type: a value of the wrong type counts as missing."""
 
 import math
 from typing import Any
 
-LARGEST = 1e12  # numbers past this are nobody's extent or loss, and would only overflow a drawing
+LARGEST = 1e12  # larger numbers are neither extents nor losses, and would overflow a drawing
 
 
 def number(value: Any) -> float | None:
@@ -19,9 +19,11 @@ def number(value: Any) -> float | None:
 
 
 def count(value: Any) -> int | None:
-    """A whole number of at least 0, or None."""
+    """An integer of at least 0, or None."""
     found = number(value)
-    return int(found) if found is not None and found >= 0 and found == int(found) else None
+    if found is None or found < 0 or found != int(found):
+        return None
+    return int(found)
 
 
 def text(value: Any, otherwise: str = "") -> str:
@@ -29,7 +31,9 @@ def text(value: Any, otherwise: str = "") -> str:
     if isinstance(value, str):
         return value
     found = number(value)
-    return otherwise if found is None else str(value) if isinstance(value, int) else f"{found:g}"
+    if found is None:
+        return otherwise
+    return str(value) if isinstance(value, int) else f"{found:g}"
 
 
 def items(value: Any) -> list[Any]:
@@ -48,12 +52,15 @@ def records(value: Any) -> list[dict[str, Any]]:
 
 
 def numbers(value: Any) -> list[float] | None:
-    """A list of numbers, or None where one of them is none."""
+    """A list of numbers, or None if it is empty or contains anything else."""
     found = [number(entry) for entry in items(value)]
-    return None if not found or None in found else [entry for entry in found if entry is not None]
+    known = [entry for entry in found if entry is not None]
+    return known if known and len(known) == len(found) else None
 
 
 def pair(value: Any) -> tuple[float, float] | None:
     """Two numbers, the lower one first, or None."""
     found = numbers(value)
-    return (min(found), max(found)) if found is not None and len(found) == 2 else None
+    if found is None or len(found) != 2:
+        return None
+    return min(found), max(found)

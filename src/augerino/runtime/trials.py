@@ -1,4 +1,4 @@
-"""Runs the trials of an experiment, each once, in processes of their own, and keeps what they found."""
+"""Runs the trials of an experiment in worker processes and stores each result as JSON."""
 
 import dataclasses
 import json
@@ -17,28 +17,29 @@ from augerino.errors import InputError
 from augerino.runtime import files
 from augerino.runtime.allocator import keep_memory
 
-Trial = dict[str, Any]  # what one training found, as JSON holds it
+Trial = dict[str, Any]  # the JSON result of one training
 
 
 @dataclass(frozen=True)
 class BaseSettings:
-    """What every experiment can be told."""
+    """Settings that every experiment has."""
 
     seeds: int = 3
-    """how many seeds, from 0"""
+    """number of seeds, from 0"""
     jobs: int = 1
-    """trainings at once, one thread each"""
+    """trainings that run at the same time, one thread each"""
 
     def check(self) -> None:
-        """Refuses what cannot be."""
-        self._at_least_one("seeds", "jobs")
+        """Raises `InputError` for the first invalid setting."""
+        self._require_at_least_one("seeds", "jobs")
 
-    def _at_least_one(self, *names: str) -> None:
+    def _require_at_least_one(self, *names: str) -> None:
         for name in names:
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
+            value = getattr(self, name)
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, but got {value}.")
 
-    def _a_share(self, name: str, *values: float) -> None:
+    def _require_fraction(self, name: str, *values: float) -> None:
         for value in values:
             if not 0 < value < 1:
                 raise InputError(f"{name} must lie between 0 and 1, but got {value:g}.")
@@ -51,18 +52,29 @@ class BaseRow:
     name: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line of the table that is printed and saved: what was measured, and what the paper says."""
+    """One line of the printed and saved table: the measured result beside the paper's."""
 
     row: str
     measured: str
     paper: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """An experiment: presets, and functions for its rows, one trial, the table and the figures."""
+    """An experiment: its presets, and functions for its rows, trials, table and figures.
+
+    Args:
+        name: as on the command line.
+        presets: settings by name of the preset.
+        rows: the rows of the table for given settings.
+        trial: runs (settings, row, seed, data folder) and returns the result.
+        table: the lines of the table from settings and all trials.
+        draw: writes the figures of (settings, trials, folder, data folder).
+        load: reads the data of (settings, seed, data folder). Called once before a run starts,
+            so that missing data are reported early. None if the experiment needs no files.
+    """
 
     name: str
     presets: Mapping[str, BaseSettings]
@@ -70,6 +82,7 @@ class Experiment:
     trial: Callable[[Any, Any, int, str | None], Trial]
     table: Callable[[Any, list[Trial]], list[Line]]
     draw: Callable[[Any, list[Trial], Path, str | None], None]
+    load: Callable[[Any, int, str | None], object] | None = None
 
 
 def trial_name(row: str, seed: int) -> str:
@@ -92,7 +105,7 @@ def check_trial_names(rows: Sequence[BaseRow]) -> None:
 
 
 def settings_json(settings: BaseSettings) -> dict[str, Any]:
-    """Settings as JSON gives them back: tuples as lists."""
+    """Settings after a round trip through JSON: tuples become lists."""
     value: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return value
 
@@ -100,7 +113,7 @@ def settings_json(settings: BaseSettings) -> dict[str, Any]:
 def pending(
     experiment: Experiment, settings: BaseSettings, folder: Path
 ) -> list[tuple[BaseRow, int]]:
-    """The trials whose result is not in the folder yet, seed by seed."""
+    """Rows and seeds whose result is not in the folder yet, seed by seed."""
     rows = experiment.rows(settings)
     return [
         (row, seed)
@@ -113,19 +126,18 @@ def pending(
 def run_trials(
     experiment: Experiment, settings: BaseSettings, folder: Path, data: str | None
 ) -> Iterator[Trial]:
-    """Runs what is pending and yields each result as it comes, after writing it."""
+    """Runs the pending trials, writes each result and yields it in order of completion."""
     (folder / "trials").mkdir(exist_ok=True)
+    task = _Task(experiment=experiment, settings=settings, folder=folder, data=data)
     todo = pending(experiment, settings, folder)
     if settings.jobs == 1 or len(todo) < 2:
         for row, seed in todo:
-            yield _one(experiment, settings, row, seed, data, folder)
+            yield task.run(row, seed)
         return
     with ProcessPoolExecutor(
         settings.jobs, mp_context=get_context("spawn"), initializer=_prepare_worker
     ) as pool:
-        futures = [
-            pool.submit(_one, experiment, settings, row, seed, data, folder) for row, seed in todo
-        ]
+        futures = [pool.submit(task.run, row, seed) for row, seed in todo]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -137,9 +149,7 @@ def run_trials(
 def load_trials(experiment: Experiment, settings: BaseSettings, folder: Path) -> list[Trial]:
     """All results, in the order of rows and seeds."""
     rows = experiment.rows(settings)
-    return [
-        _load(_path(folder, row, seed), row, seed) for row in rows for seed in range(settings.seeds)
-    ]
+    return [_load(folder, row, seed) for row in rows for seed in range(settings.seeds)]
 
 
 def of_row(trials: Sequence[Trial], row: BaseRow | str) -> list[Trial]:
@@ -149,22 +159,26 @@ def of_row(trials: Sequence[Trial], row: BaseRow | str) -> list[Trial]:
 
 
 def mean_sd(values: Sequence[float], scale: float = 1.0, digits: int = 2, unit: str = "") -> str:
-    """'97.45 ± 0.12 %': mean and standard deviation over seeds."""
-    mean = scale * statistics.mean(values)
-    spread = f" ± {scale * statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{mean:.{digits}f}{spread}{unit}"
+    """Mean ± standard deviation as text, for example '97.45 ± 0.12 %'."""
+    text = f"{scale * statistics.mean(values):.{digits}f}"
+    if len(values) > 1:
+        text += f" ± {scale * statistics.stdev(values):.{digits}f}"
+    return text + unit
 
 
 def _path(folder: Path, row: BaseRow, seed: int) -> Path:
     return folder / "trials" / f"{trial_name(row.name, seed)}.json"
 
 
-def _load(path: Path, row: BaseRow, seed: int) -> Trial:
+def _load(folder: Path, row: BaseRow, seed: int) -> Trial:
+    path = _path(folder, row, seed)
     trial = files.read_json(path, "trial")
-    mine = isinstance(trial, dict) and trial.get("row") == row.name and trial.get("seed") == seed
-    if not mine or not isinstance(trial.get("seconds"), int | float):
+    expected = {"row": row.name, "seed": seed}
+    matches = isinstance(trial, dict) and expected.items() <= trial.items()
+    if not matches or not isinstance(trial.get("seconds"), int | float):
         raise InputError(
-            f"{path} is not the trial of '{row.name}' with seed {seed}: delete it and go on with --resume."
+            f"{path} is not the trial of '{row.name}' with seed {seed}: "
+            "delete it and continue with --resume."
         )
     return trial
 
@@ -178,28 +192,26 @@ def _prepare_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends this worker when the run that started it is killed, so that it is not in the way of the next."""
+    """Ends this worker when its parent is killed; an orphan would block the next run."""
     parent = parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def _one(
-    experiment: Experiment,
-    settings: BaseSettings,
-    row: BaseRow,
-    seed: int,
-    data: str | None,
-    folder: Path,
-) -> Trial:
-    began = time.perf_counter()
-    found = experiment.trial(settings, row, seed, data)
-    trial = {
-        "row": row.name,
-        "seed": seed,
-        "seconds": round(time.perf_counter() - began, 1),
-        **found,
-    }
-    files.write_json(_path(folder, row, seed), trial)
-    return trial
+@dataclass(frozen=True)
+class _Task:
+    """Everything that a worker process needs to run any trial of an experiment."""
+
+    experiment: Experiment
+    settings: BaseSettings
+    folder: Path
+    data: str | None
+
+    def run(self, row: BaseRow, seed: int) -> Trial:
+        began = time.perf_counter()
+        result = self.experiment.trial(self.settings, row, seed, self.data)
+        seconds = round(time.perf_counter() - began, 1)
+        trial = {"row": row.name, "seed": seed, "seconds": seconds, **result}
+        files.write_json(_path(self.folder, row, seed), trial)
+        return trial

@@ -1,4 +1,4 @@
-"""Families of maps: what can be done to an input."""
+"""Transforms: parametrised families of maps of images, signals and point clouds."""
 
 from augerino.coordinate import Coordinate, Unit
 from augerino.transforms.actions import Action, Boxes, Keypoints, LabelMap, VectorField, Vectors

@@ -27,19 +27,26 @@ COORDINATES = {
 
 
 class Affine2d(LieTransform):
-    r"""Affine maps of images, \(g_t = \exp(\sum_i t_i G_i)\) with the paper's six generators, or any of them by name.
+    r"""Affine maps of images, \(g_t = \exp(\sum_i t_i G_i)\), with the six generators of the paper.
 
-    A left action, \((g x)(p) = x(g^{-1} p)\), in the frame of the screen (x right, y down): positive `rotate` (radians)
-    turns the picture clockwise, positive `translate_x`, `translate_y` (fractions of half the width, half the height)
-    move it right and down, positive `scale` (log-factor) enlarges it, `squeeze` widens and flattens it, `shear`
-    stretches it along the main diagonal (from top left to bottom right) and shrinks it across. Rotations are rigid at any H×W.
+    A left action, \((g x)(p) = x(g^{-1} p)\), in screen coordinates (x right, y down). Rotations
+    are rigid for any H and W. For positive values,
 
-    Reference: Benton, Finzi, Izmailov, Wilson (2020), Section 3.2 and appendix B. The paper's text calls G4 and G5
-    "scaling in x, y"; its matrices, which we follow, are isotropic scale and squeeze.
+    - `translate_x` and `translate_y` (fractions of half the width and half the height) move the
+      image right and down
+    - `rotate` (radians) turns it clockwise
+    - `scale` (log-factor) enlarges it
+    - `squeeze` (log-factor) stretches it horizontally and shrinks it vertically
+    - `shear` (log-factor) stretches it along the diagonal from top left to bottom right and
+      shrinks it across
+
+    Reference: Benton, Finzi, Izmailov, Wilson (2020), Section 3.2 and appendix B. The paper's text
+    calls G4 and G5 "scaling in x, y"; its matrices, which we follow, are isotropic scale and
+    squeeze.
 
     Args:
-        names: coordinates to keep, in this order; none means all six.
-        padding: what lies outside the image: "zeros", "border" or "reflection".
+        names: coordinates to use, in this order; none means all six.
+        padding: values outside the image: "zeros", "border" or "reflection".
 
     Example:
         >>> affine = Affine2d("rotate", "scale")
@@ -50,7 +57,8 @@ class Affine2d(LieTransform):
     def __init__(self, *names: str, padding: Padding = "zeros") -> None:
         if padding not in functional.PADDINGS:
             raise InputError(
-                f"Affine2d knows the paddings {', '.join(functional.PADDINGS)}, but got '{padding}'."
+                f"Affine2d needs a padding of {', '.join(functional.PADDINGS)}, "
+                f"but got '{padding}'."
             )
         chosen = choose(names, lie.AFFINE2D, "Affine2d")
         super().__init__(
@@ -61,32 +69,46 @@ class Affine2d(LieTransform):
         self.mixes_with_padding = padding == "zeros"
 
     def exp(self, algebra: Tensor) -> Tensor:
+        """Exponential of algebra elements.   algebra: (B, 3, 3)   returns (B, 3, 3)"""
         return lie.exp_affine2d(algebra)
 
     def matrix(self, t: Tensor, size: Size = (1, 1)) -> Tensor:
-        """The group elements in the isotropic frame of an image of (height, width).   t: (B, k)   returns (B, 3, 3)"""
+        """Group elements in the isotropic frame of an image.
+
+        Args:
+            t: coordinates, (B, k).
+            size: (height, width) of the image.
+
+        Returns:
+            (B, 3, 3).
+        """
         return self._power(t, 1.0, size)
 
     def _power(self, t: Tensor, times: float, size: Size) -> Tensor:
-        """The group elements at so many times t, in the isotropic frame of an image."""
-        half = dict(zip(("translate_x", "translate_y"), functional.frame(*size), strict=True))
+        """Group elements at `times * t` in the isotropic frame of an image."""
+        half_x, half_y = functional.frame(*size)
+        half = {"translate_x": half_x, "translate_y": half_y}
+        scales = [times * half.get(name, 1.0) for name in self.names]
         with torch.autocast(t.device.type, enabled=False):
-            return lie.element_affine2d(
-                t, self.generators, [times * half.get(name, 1.0) for name in self.names]
-            )
+            return lie.element_affine2d(t, self.generators, scales)
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """Group elements in pixels from the image centre.   t: (B, k)   returns (B, 3, 3)"""
         return functional.in_pixels(self.matrix(t, size), size)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Warps images.   x: (B, C, H, W)   t: (B, k)   returns (B, C, H, W)"""
         self.check(x, t)
         t = t.double() if x.dtype == torch.float64 else t
-        return functional.warp(x, self._power(t, -1.0, (x.shape[-2], x.shape[-1])), self.padding)
+        size = (x.shape[-2], x.shape[-1])
+        return functional.warp(x, self._power(t, -1.0, size), self.padding)
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
+        """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""
         size = (y.shape[-2], y.shape[-1])
         there = functional.warp(torch.ones_like(y[:, :1]), self.matrix(-t, size))
         return functional.warp(there, self.matrix(t, size))
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"names": list(self.names), "padding": self.padding}

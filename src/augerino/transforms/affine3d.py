@@ -1,4 +1,4 @@
-"""Affine maps of points in space."""
+"""Affine maps of point clouds."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from augerino.coordinate import LOG_FACTOR, PLAIN, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms.base import LieTransform, choose
 
-#: The paper's nine; the shears are there by name.
+#: The nine coordinates of the paper, which has no shears.
 PAPER = tuple(name for name in lie.AFFINE3D if not name.startswith("shear"))
 
 _KINDS = {  # limit and unit, by the first word of a name
@@ -24,26 +24,35 @@ _KINDS = {  # limit and unit, by the first word of a name
 
 
 class Affine3d(LieTransform):
-    r"""Affine maps of point clouds (B, N, 3), \(g_t = \exp(\sum_i t_i G_i)\) with the paper's nine generators, or any by name.
+    r"""Affine maps of point clouds (B, N, 3), \(p \mapsto \exp(\sum_i t_i G_i)\, p\).
 
-    Points themselves move, \(p \mapsto g p\), about the origin of the data: centre the clouds first if they should turn about
-    their middles. `rotate_x`, `rotate_y`, `rotate_z` (radians) turn about an axis by the right-hand rule, so positive
-    `rotate_z` takes x to y. `translate_x`, `translate_y`, `translate_z` are in the data's own unit, without a limit.
-    Positive `scale` (log-factor) enlarges, `squeeze_xy` stretches x and shrinks y, `squeeze_yz` y and z; together
-    with `scale` they reach every stretch along the axes. `shear_xy`, `shear_yz` and `shear_xz`, by name only, stretch along a
-    diagonal and shrink across it.
+    The maps act about the origin of the data; centre the point clouds first if they should rotate
+    about their own centres. For positive values,
 
-    Padded clouds come with a mask, and `On("positions", Affine3d(), where="mask")` leaves the padding where it is.
+    - `translate_x`, `translate_y`, `translate_z` (units of the data, without a limit) move along
+      an axis
+    - `rotate_x`, `rotate_y`, `rotate_z` (radians) turn about an axis by the right-hand rule;
+      `rotate_z` takes x to y
+    - `scale` (log-factor) enlarges
+    - `squeeze_xy` and `squeeze_yz` (log-factors) stretch the first axis and shrink the second; with
+      `scale` they generate every stretch along the axes
+    - `shear_xy`, `shear_yz`, `shear_xz` (log-factors, by name only) stretch along a diagonal and
+      shrink across it
 
-    Reference: Benton et al. (2020), appendix on training details for QM9: "3 for translation, 3 for rotation, 2 for squeezing
-    and 1 for scaling". The released code has the shears too, and the same two squeezes.
+    For padded point clouds, `On("positions", Affine3d(), where="mask")` leaves the padding
+    unchanged.
+
+    Reference: Benton et al. (2020), appendix on training details for QM9: "3 for translation, 3 for
+    rotation, 2 for squeezing and 1 for scaling". The released code has the shears too, and the same
+    two squeezes.
 
     Args:
-        names: coordinates to keep, in this order; none means the paper's nine.
+        names: coordinates to use, in this order; none means the paper's nine.
 
     Example:
         >>> turn = Affine3d("rotate_z")
-        >>> turn(torch.tensor([[[1.0, 0.0, 2.0]]]), torch.tensor([[math.pi / 2]])).round(decimals=3).abs()
+        >>> y = turn(torch.tensor([[[1.0, 0.0, 2.0]]]), torch.tensor([[math.pi / 2]]))
+        >>> y.round(decimals=3).abs()
         tensor([[[0., 1., 2.]]])
     """
 
@@ -55,9 +64,11 @@ class Affine3d(LieTransform):
         )
 
     def exp(self, algebra: Tensor) -> Tensor:
+        """Exponential of algebra elements.   algebra: (B, 4, 4)   returns (B, 4, 4)"""
         return lie.exp_affine3d(algebra)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Moves points.   x: (B, N, 3)   t: (B, k)   returns (B, N, 3)"""
         if x.dim() != 3 or x.shape[-1] != 3:
             raise InputError(
                 f"Affine3d needs positions (B, N, 3), but got {tuple(x.shape)}. "
@@ -68,9 +79,12 @@ class Affine3d(LieTransform):
         with torch.autocast(x.device.type, enabled=False):
             points = lie.at_least_float32(x)
             matrix = matrix.to(points.dtype)
-            return (points @ matrix[:, :3, :3].mT + matrix[:, None, :3, 3]).to(x.dtype)
+            linear = matrix[:, :3, :3]
+            shift = matrix[:, None, :3, 3]
+            return (points @ linear.mT + shift).to(x.dtype)
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"names": list(self.names)}
 
 

@@ -1,4 +1,4 @@
-"""What a family of maps is: `Transform`, and the three ways to build one from another: Lie groups, `On`, `Compose`."""
+"""The interface `Transform`, and transforms built from others: `LieTransform`, `On`, `Compose`."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,100 +15,139 @@ Size = tuple[int, int]  # height, width
 
 
 class Transform(nn.Module):
-    """A family of maps x -> g_t x, smooth in the coordinates t, with g_0 the identity.
+    r"""A family of maps \(x \mapsto g_t x\), smooth in t, with \(g_0\) the identity.
 
-    It holds no learnable parameter and no randomness: *which* member is drawn is a distribution's business. A family whose
-    gradient is not the slope of its values, because part of what it does is held fixed in it, says `smooth = False`.
+    A transform has no learnable parameters and no randomness; a distribution draws the coordinates.
 
-    Must write: `coordinates`, a tuple of `Coordinate`, and `forward(x, t)` for x (B, ...) and t (B, k).
-    May write:  `inverse(y, t)`, needed for equivariance; `coverage(y, t)`, what survives there and back, and
-    `mixes_with_padding`; `point_map(t, size)`, how it moves the points of an image, for the actions on keypoints, boxes
-    and the like, and `canvas`; `settings()`, the constructor's arguments, so that a `Policy` can hold it.
+    Subclasses must define `coordinates`, a tuple of `Coordinate`, and `forward(x, t)` for x of
+    shape (B, ...) and t of shape (B, k). They may override:
+
+    - `inverse(y, t)`, which equivariance needs
+    - `coverage(y, t)` and `mixes_with_padding`, if g followed by its inverse loses part of the
+      input
+    - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and the like
+    - `settings()`, the arguments of the constructor, so that the transform can be saved
+    - `smooth = False`, if the gradient along t is not the derivative of the values
+
+    Attributes:
+        coordinates: the coordinates, in the order of the columns of t.
+        mixes_with_padding: whether `inverse` interpolates with zeros at the edge of its input.
+        in_pixels: whether lengths are in pixels, so that a map of lower resolution would move too
+            far.
+        smooth: whether the gradient along t agrees with finite differences.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
-    mixes_with_padding: bool = False  # whether `inverse` mixes with 0 at the rim of what it sees
-    in_pixels: bool = False  # whether lengths are pixels, so that a coarser map would move too far
-    smooth: bool = True  # whether the gradient along t is what finite differences say
+    mixes_with_padding: bool = False
+    in_pixels: bool = False
+    smooth: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the coordinates, in order."""
+        """Names of the coordinates, in order."""
         return tuple([coordinate.name for coordinate in self.coordinates])
 
     def forward(self, x: Any, t: Tensor) -> Any:
-        """Moves each item of a batch by its own coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
-        raise TypeError(
-            f"{type(self).__name__} does not say what it does: write {type(self).__name__}.forward(x, t)."
-        )
+        """Transforms each input by its coordinates.   x: (B, ...)   t: (B, k)   returns (B, ...)"""
+        name = type(self).__name__
+        raise TypeError(f"{name} has no forward: implement {name}.forward(x, t).")
 
     def inverse(self, y: Any, t: Tensor) -> Any:
-        """Undoes `forward` at the same coordinates."""
+        """Inverse of `forward` at t.   y: (B, ...)   t: (B, k)   returns (B, ...)"""
         name = type(self).__name__
         raise TypeError(
-            f"{name} has no inverse, which equivariance needs: write {name}.inverse(y, t), or use InvariantModel."
+            f"{name} has no inverse, which equivariance needs: "
+            f"implement {name}.inverse(y, t), or use InvariantModel."
         )
 
     def without_inverse(self) -> str | None:
-        """The name of what has no inverse here, this family or a part of it; None where all can be undone."""
-        return type(self).__name__ if type(self).inverse is Transform.inverse else None
+        """Name of the first part that has no inverse; None if all parts have one."""
+        if type(self).inverse is Transform.inverse:
+            return type(self).__name__
+        return None
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
-        """How much of each place survives g and then g^-1, in 0..1, (B, 1, ...); None means all of everything."""
+        """Fraction of each value that survives g followed by its inverse, in [0, 1].
+
+        Returns:
+            (B, 1, ...), or None if everything survives.
+        """
         return None
 
     def visibility(self, y: Tensor, t: Tensor) -> Tensor | None:
-        """How much of each value of g^-1 y is y's and not the 0 outside, g^-1 1, (B, 1, ...); None means all of it."""
-        return self.inverse(torch.ones_like(y[:, :1]), t) if self.mixes_with_padding else None
+        """Fraction of each value of g^-1 y that comes from y and not from the zeros outside it.
+
+        Returns:
+            g^-1 applied to ones, (B, 1, ...), or None if every value comes from y.
+        """
+        if not self.mixes_with_padding:
+            return None
+        return self.inverse(torch.ones_like(y[:, :1]), t)
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
-        """The maps of points, in pixels from the centre of an image, y pointing down.   t: (B, k)   returns (B, 3, 3)"""
+        """Matrices that move the points of an image, in pixels from its centre, with y down.
+
+        Args:
+            t: coordinates, (B, k).
+            size: (height, width) of the image.
+
+        Returns:
+            (B, 3, 3), acting on homogeneous points (x, y, 1).
+        """
         name = type(self).__name__
         raise InputError(
-            f"{name} does not say how it moves the points of an image: write {name}.point_map(t, size)."
+            f"{name} does not define how it moves the points of an image: "
+            f"implement {name}.point_map(t, size)."
         )
 
     def canvas(self, size: Size) -> Size:
-        """The (height, width) of what an image of (height, width) becomes."""
+        """(height, width) of the output for an image of (height, width)."""
         return size
 
     def window(self, canvas: Size) -> Size:
-        """The (height, width) of the image that has this canvas."""
+        """(height, width) of the image whose output has the size `canvas`; inverse of `canvas`."""
         return canvas
 
     def settings(self) -> dict[str, Any]:
-        """The constructor's arguments, as JSON can hold them."""
+        """Arguments of the constructor, as values that JSON can store."""
         return {}
 
     def check(self, x: Tensor, t: Tensor) -> None:
-        """Refuses inputs that are not floating-point, and coordinates that are not one row an input."""
-        name, k = type(self).__name__, len(self.coordinates)
+        """Raises `InputError` unless x is floating-point and t has one row per input."""
+        name = type(self).__name__
+        expected = (x.shape[0], len(self.coordinates))
         if not x.is_floating_point():
             raise InputError(
-                f"{name} needs floating-point inputs, but got {x.dtype}: convert with x.float() / 255."
+                f"{name} needs floating-point inputs, but got {x.dtype}: "
+                "convert with x.float() / 255."
             )
-        if t.shape != (x.shape[0], k):
+        if t.shape != expected:
             raise InputError(
-                f"{name} needs coordinates ({x.shape[0]}, {k}), one row an input, but got {tuple(t.shape)}."
+                f"{name} needs coordinates {expected}, one row per input, but got {tuple(t.shape)}."
             )
 
     def extra_repr(self) -> str:
+        """Names of the coordinates, for `repr`."""
         return ", ".join(self.names)
 
 
 def per_item(t: Tensor, x: Tensor) -> Tensor:
-    """One coordinate an item, shaped to meet all the numbers of its item.   t: (B, 1)   x: (B, ...)   returns (B, 1, ...)"""
+    """Reshapes coordinates for broadcasting.   t: (B, 1)   x: (B, ...)   returns (B, 1, ...)"""
     return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
 
 
 def same_points(t: Tensor) -> Tensor:
-    """The `point_map` of what moves nothing.   t: (B, k)   returns (B, 3, 3)"""
+    """The `point_map` of a transform that moves no points.   t: (B, k)   returns (B, 3, 3)"""
     t = lie.at_least_float32(t)
     return torch.eye(3, dtype=t.dtype, device=t.device).expand(t.shape[0], 3, 3)
 
 
 def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str, ...]:
-    """Checks coordinate names against the known ones, and suggests the nearest for a wrong one."""
+    """Validates coordinate names against the known ones; no names means all of them.
+
+    Raises:
+        InputError: if a name is unknown (with the closest match as a suggestion) or repeated.
+    """
     known = tuple(known)
     for name in chosen:
         if name not in known:
@@ -123,10 +162,10 @@ def choose(chosen: Sequence[str], known: Iterable[str], owner: str) -> tuple[str
 
 
 class LieTransform(Transform):
-    r"""A Lie group acting on data: \(g_t = \exp(\sum_i t_i G_i)\).
+    r"""A Lie group acting on data: \(g_t = \exp(\sum_i t_i G_i)\), with inverse \(g_{-t}\).
 
-    Must write: `coordinates` and `generators` (through the constructor) and `forward`, which moves x by `matrix(t)`.
-    May write:  `exp`, where the group has a closed form. The inverse comes for free: it is the element at -t.
+    Subclasses must implement `forward`, which applies `matrix(t)` to x. They may override `exp` if
+    the group has a closed form.
 
     Args:
         coordinates: one per generator.
@@ -143,32 +182,34 @@ class LieTransform(Transform):
             or generators.shape[1] != generators.shape[2]
         ):
             raise InputError(
-                f"{type(self).__name__} needs one square generator per coordinate, ({len(coordinates)}, m, m), "
-                f"but got {tuple(generators.shape)}."
+                f"{type(self).__name__} needs one square generator per coordinate, "
+                f"({len(coordinates)}, m, m), but got {tuple(generators.shape)}."
             )
         self.coordinates = tuple(coordinates)
         self.register_buffer("generators", generators, persistent=False)
 
     def exp(self, algebra: Tensor) -> Tensor:
+        """Exponential of algebra elements.   algebra: (B, m, m)   returns (B, m, m)"""
         return lie.exp(algebra)
 
     def matrix(self, t: Tensor) -> Tensor:
-        """The group elements as matrices on homogeneous points.   t: (B, k)   returns (B, m, m)"""
+        """Group elements as matrices on homogeneous points.   t: (B, k)   returns (B, m, m)"""
         with torch.autocast(t.device.type, enabled=False):
             return self.exp(lie.combine(lie.at_least_float32(t), self.generators))
 
     def inverse(self, y: Any, t: Tensor) -> Any:
+        """Applies the group element at -t."""
         return self.forward(y, -t)
 
 
 class On(Transform):
-    """A lens: the transform of one entry of a structured batch, the rest passing through.
+    """Applies a transform to one entry of a structured batch and passes the others through.
 
     Args:
-        key: of the entry that is moved.
-        transform: what moves it.
-        where: key of a mask, (B, ...) or (B, N, ...), true where the entry is to be moved; padding, where it is false, stays
-            as it is. None moves everything.
+        key: key or index of the entry that is transformed.
+        transform: the transform of that entry.
+        where: key of a mask over the first dimensions of the entry, such as (B, N). Values where
+            it is false, usually padding, stay unchanged. None transforms every value.
 
     Example:
         >>> from augerino import Affine3d
@@ -182,56 +223,71 @@ class On(Transform):
         self, key: str | int, transform: Transform, where: str | int | None = None
     ) -> None:
         super().__init__()
-        self.key, self.transform, self.where = key, transform, where
+        self.key = key
+        self.transform = transform
+        self.where = where
         self.coordinates = transform.coordinates
         self.smooth = transform.smooth
 
     def _replace(self, x: Any, value: Any) -> Any:
+        """A copy of the batch with another value at the key."""
         if isinstance(x, Mapping):
             return {**x, self.key: value}
         items = [value if i == self.key else item for i, item in enumerate(x)]
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        if hasattr(x, "_fields"):  # a named tuple
+            return type(x)(*items)
+        return type(x)(items)
 
     def _entry(self, x: Any, key: str | int) -> Any:
         try:
             return x[key]
         except (KeyError, IndexError, TypeError):
-            has = f"the entries {sorted(x)}" if isinstance(x, Mapping) else f"a {type(x).__name__}"
+            if isinstance(x, Mapping):
+                found = f"has the entries {sorted(x)}"
+            else:
+                found = f"is a {type(x).__name__}"
             raise InputError(
-                f"On({self.key!r}, ...) found no entry {key!r}: the batch is {has}."
+                f"On({self.key!r}, ...) found no entry {key!r}: the batch {found}."
             ) from None
 
     def _masked(self, x: Any, before: Tensor, after: Tensor) -> Tensor:
-        """What was moved, but only where the mask says so."""
+        """`after` where the mask is true, `before` elsewhere."""
         if self.where is None:
             return after
         mask = self._entry(x, self.where)
         if mask.shape != before.shape[: mask.dim()]:
             raise InputError(
-                f"On({self.key!r}, ..., where={self.where!r}) needs a mask of the first dimensions of "
-                f"{tuple(before.shape)}, as {tuple(before.shape[:2])}, but got {tuple(mask.shape)}."
+                f"On({self.key!r}, ..., where={self.where!r}) needs a mask over the first "
+                f"dimensions of {tuple(before.shape)}, such as {tuple(before.shape[:2])}, "
+                f"but got {tuple(mask.shape)}."
             )
-        return torch.where(
-            mask.bool().reshape(*mask.shape, *[1] * (before.dim() - mask.dim())), after, before
-        )
+        trailing = [1] * (before.dim() - mask.dim())
+        return torch.where(mask.bool().reshape(*mask.shape, *trailing), after, before)
 
     def forward(self, x: Any, t: Tensor) -> Any:
+        """Transforms the entry; returns a batch of the same structure."""
         entry = self._entry(x, self.key)
         return self._replace(x, self._masked(x, entry, self.transform(entry, t)))
 
     def inverse(self, y: Any, t: Tensor) -> Any:
+        """Applies the inverse to the entry; returns a batch of the same structure."""
         entry = self._entry(y, self.key)
         return self._replace(y, self._masked(y, entry, self.transform.inverse(entry, t)))
 
     def without_inverse(self) -> str | None:
+        """Name of the part of the inner transform that has no inverse, if any."""
         return self.transform.without_inverse()
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"key": self.key, "transform": self.transform, "where": self.where}
 
 
 class Identity(Transform):
-    """Does nothing, under the coordinates of another transform: how outputs answer to a change that they do not follow.
+    """The identity, with the coordinates of another transform: the action on invariant outputs.
+
+    Args:
+        transform: the transform whose coordinates are used.
 
     Example:
         >>> from augerino import Brightness
@@ -245,20 +301,31 @@ class Identity(Transform):
         self.coordinates = transform.coordinates
 
     def forward(self, x: Any, t: Tensor) -> Any:
+        """Returns x."""
         return x
 
     def inverse(self, y: Any, t: Tensor) -> Any:
+        """Returns y."""
         return y
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """Identity matrices.   t: (B, k)   returns (B, 3, 3)"""
         return same_points(t)
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"transform": self.transform}
 
 
 class Compose(Transform):
-    """Several transforms in order; the coordinates stand side by side and the inverse runs backwards."""
+    """Composition of transforms, the first one applied first.
+
+    The coordinates are those of all transforms, concatenated. The inverse applies the inverses in
+    reverse order.
+
+    Args:
+        transforms: with distinct coordinate names.
+    """
 
     def __init__(self, transforms: Sequence[Transform]) -> None:
         super().__init__()
@@ -267,58 +334,73 @@ class Compose(Transform):
         doubled = {name for name in self.names if self.names.count(name) > 1}
         if doubled:
             raise InputError(
-                f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}'; each name stands once."
+                f"Two transforms in one chain share the coordinate '{sorted(doubled)[0]}': "
+                "coordinate names must be unique."
             )
         self.mixes_with_padding = any(part.mixes_with_padding for part in transforms)
         self.smooth = all(part.smooth for part in transforms)
         self.in_pixels = any(part.in_pixels for part in transforms)
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
+        """Each transform with its columns of t."""
         pieces = t.split([len(part.coordinates) for part in self.parts], dim=-1)  # type: ignore[arg-type]
         return list(zip(self.parts, pieces, strict=True))  # type: ignore[arg-type]
 
     def forward(self, x: Any, t: Tensor) -> Any:
+        """Applies the transforms in order."""
         for part, piece in self._split(t):
             x = part(x, piece)
         return x
 
     def inverse(self, y: Any, t: Tensor) -> Any:
+        """Applies the inverses in reverse order."""
         for part, piece in reversed(self._split(t)):
             y = part.inverse(y, piece)
         return y
 
     def without_inverse(self) -> str | None:
-        return next((name for part in self.parts if (name := part.without_inverse())), None)  # type: ignore[operator]
+        """Name of the first part that has no inverse; None if all parts have one."""
+        for part in self.parts:
+            name: str | None = part.without_inverse()  # type: ignore[operator]
+            if name:
+                return name
+        return None
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
+        """Product of the coverages of all transforms, each mapped back to the input."""
         seen: Tensor | None = None
         for part, piece in reversed(self._split(t)):
-            new = part.coverage(
-                y if seen is None else seen, piece
-            )  # of which only the shape counts, and canvases shrink
-            if seen is not None:
-                moved = part.inverse(seen, piece)
-                seen = moved if new is None else moved * new
-            else:
-                seen = new
+            if seen is None:
+                seen = part.coverage(y, piece)
+                continue
+            # Only the shape of the first argument matters here; a canvas shrinks on the way back.
+            new = part.coverage(seen, piece)
+            seen = part.inverse(seen, piece)
+            if new is not None:
+                seen = seen * new
         return seen
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """Product of the matrices of all transforms.   t: (B, k)   returns (B, 3, 3)"""
         whole = same_points(t)
         with torch.autocast(t.device.type, enabled=False):
             for part, piece in self._split(t):
-                whole, size = part.point_map(piece, size) @ whole, part.canvas(size)
+                whole = part.point_map(piece, size) @ whole
+                size = part.canvas(size)
         return whole
 
     def canvas(self, size: Size) -> Size:
+        """(height, width) of the output for an image of (height, width)."""
         for part in self.parts:
             size = part.canvas(size)  # type: ignore[operator]
         return size
 
     def window(self, canvas: Size) -> Size:
+        """(height, width) of the image whose output has the size `canvas`."""
         for part in reversed(self.parts):
             canvas = part.window(canvas)  # type: ignore[operator]
         return canvas
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"transforms": list(self.parts)}

@@ -1,4 +1,4 @@
-"""Discrete symmetries: coordinates that are 0 or 1."""
+"""Discrete symmetries, whose coordinates are 0 or 1."""
 
 from typing import Any
 
@@ -13,10 +13,11 @@ _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
 
 
 class Flip(Transform):
-    r"""Mirror images: \(x' = (1 - t) x + t\, \mathrm{flip}(x)\) for t in {0, 1}, one coordinate per direction.
+    r"""Flips images: \(x' = (1 - t) x + t\, \mathrm{flip}(x)\) for \(t \in \{0, 1\}\).
 
-    `flip_horizontal` swaps left and right, `flip_vertical` top and bottom. Between 0 and 1 the formula is linear, which is what
-    carries a gradient back to the probability of a flip. Each flip is its own inverse.
+    `flip_horizontal` swaps left and right, `flip_vertical` top and bottom; each has one coordinate
+    and is its own inverse. The formula is linear in t, so that a gradient reaches the probability
+    of a flip.
 
     Args:
         names: "horizontal", "vertical", or the full coordinate names; none means both.
@@ -35,6 +36,7 @@ class Flip(Transform):
         )
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Flips images.   x: (B, ..., H, W)   t: (B, k)   returns (B, ..., H, W)"""
         self.check(x, t)
         for name, coordinate in zip(self.names, t.unbind(-1), strict=True):
             weight = coordinate.to(x.dtype).reshape(-1, *[1] * (x.dim() - 1))
@@ -42,16 +44,17 @@ class Flip(Transform):
         return x
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
+        """Applies the same flips again."""
         return self.forward(y, t)
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """Diagonal matrices with entries ±1.   t: (B, k)   returns (B, 3, 3)"""
         signs = dict(zip(self.names, (1 - 2 * lie.at_least_float32(t)).unbind(-1), strict=True))
         one = torch.ones_like(next(iter(signs.values())))
-        return torch.diag_embed(
-            torch.stack(
-                [signs.get("flip_horizontal", one), signs.get("flip_vertical", one), one], dim=-1
-            )
-        )
+        x = signs.get("flip_horizontal", one)
+        y = signs.get("flip_vertical", one)
+        return torch.diag_embed(torch.stack([x, y, one], dim=-1))
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"names": list(self.names)}

@@ -1,4 +1,4 @@
-"""The one warp of images and the one resampling of signals, as plain functions."""
+"""Warping of images and resampling of signals, as plain functions."""
 
 import functools
 from typing import Literal, get_args
@@ -12,7 +12,7 @@ from augerino.errors import InputError
 from augerino.lie.eager import eager
 from augerino.transforms import chunked
 
-# Pixels are little squares and -1, +1 are the outer edges of the image: one unit is exactly half the image.
+# Pixels are squares, and -1 and +1 are the outer edges of the image: one unit is half the image.
 ALIGN_CORNERS = False
 
 Padding = Literal["zeros", "border", "reflection"]
@@ -26,26 +26,40 @@ SIGNAL_PADDINGS: tuple[str, ...] = get_args(SignalPadding)
 
 
 def frame(height: int, width: int) -> tuple[float, float]:
-    """Half-extents (x, y) of an image in the frame where geometry happens: isotropic, so that a rotation is rigid.
+    """Half-extents (x, y) of an image in the isotropic frame, in which rotations are rigid.
 
-    A square image spans [-1, 1] both ways; others keep their aspect ratio and a mean half-side of 1.
+    They are 2w / (w + h) and 2h / (w + h): a square image spans [-1, 1] in both directions, and any
+    other image keeps its aspect ratio and has a mean half-side of 1.
     """
     return 2 * width / (width + height), 2 * height / (width + height)
 
 
 def in_pixels(matrix: Tensor, size: tuple[int, int]) -> Tensor:
-    """An affine matrix in the isotropic `frame` as one in pixels from the centre of the image.   matrix: (B, 3, 3)"""
-    return _with_unit(matrix, sum(size) / 4)
+    """Converts affine matrices from the isotropic `frame` to pixels from the image centre.
+
+    Args:
+        matrix: (B, 3, 3).
+        size: (height, width) of the image.
+    """
+    return _scale_translation(matrix, sum(size) / 4)
 
 
 def in_frame(matrix: Tensor, size: tuple[int, int]) -> Tensor:
-    """An affine matrix in pixels from the centre of the image as one in the isotropic `frame`.   matrix: (B, 3, 3)"""
-    return _with_unit(matrix, 4 / sum(size))
+    """Converts affine matrices from pixels from the image centre to the isotropic `frame`.
+
+    Args:
+        matrix: (B, 3, 3).
+        size: (height, width) of the image.
+    """
+    return _scale_translation(matrix, 4 / sum(size))
 
 
-def _with_unit(matrix: Tensor, unit: float) -> Tensor:
-    linear, shift = matrix[:, :2, :2], matrix[:, :2, 2:]
-    return torch.cat([torch.cat([linear, shift * unit], dim=2), matrix[:, 2:]], dim=1)
+def _scale_translation(matrix: Tensor, factor: float) -> Tensor:
+    """Multiplies the translations of affine matrices.   matrix: (B, 3, 3)   returns (B, 3, 3)"""
+    linear = matrix[:, :2, :2]
+    shift = matrix[:, :2, 2:]
+    upper = torch.cat([linear, shift * factor], dim=2)
+    return torch.cat([upper, matrix[:, 2:]], dim=1)
 
 
 def warp(
@@ -56,56 +70,80 @@ def warp(
     size: tuple[int, int] | None = None,
     sampling: Sampling = "bilinear",
 ) -> Tensor:
-    """Warps images by affine matrices.   x: (B, C, H, W)   pull: (B, 3, 3)   returns (B, C, H, W), or (B, C, *size)
+    r"""Warps images by affine matrices, \(y(p) = x(\mathrm{pull}\, p)\).
 
-    `pull` takes a point of the output to the point of the input that is seen there (for a left action of g: g^-1),
-    in the isotropic `frame` of the input, y pointing down. Sampling runs in float32 (float64 for float64 images)
-    whatever autocast says, since half precision is wrong on large images; half-precision images come back as such.
+    `pull` maps a point of the output to the point of the input that appears there; the left action
+    of g has the pull \(g^{-1}\). Points are in the isotropic `frame` of the input, with y down.
+    Sampling runs in float32, or in float64 for float64 images, also under autocast, because half
+    precision is wrong for large images. The output has the dtype of x.
 
     Args:
-        x: images.
-        pull: one matrix an image.
-        padding: what lies outside the image: "zeros", "border" or "reflection".
-        size: (height, width) of the output, a window onto the same plane: same centre, pixels of the same size. Larger than
-            the image it pads, smaller it crops. The image's own by default.
-        sampling: "bilinear", or "nearest" for labels, which have no values in between.
+        x: images, (B, C, H, W).
+        pull: one matrix per image, (B, 3, 3).
+        padding: values outside the image: "zeros", "border" or "reflection".
+        size: (height, width) of the output, with the centre and the pixel size of the input; a
+            larger output is padded, a smaller one cropped. The size of x by default.
+        sampling: "bilinear", or "nearest" for labels.
+
+    Returns:
+        (B, C, H, W), or (B, C, *size).
     """
     if x.dim() != 4 or not x.is_floating_point():
         raise InputError(
-            f"A warp needs floating-point images (B, C, H, W), but got {tuple(x.shape)} of {x.dtype}. "
+            "A warp needs floating-point images (B, C, H, W), "
+            f"but got {tuple(x.shape)} of {x.dtype}. "
             "Add the missing dimension, or convert with x.float() / 255."
         )
     if pull.shape != (x.shape[0], 3, 3):
         raise InputError(
-            f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), but got {tuple(pull.shape)}."
+            f"A warp of {x.shape[0]} images needs matrices ({x.shape[0]}, 3, 3), "
+            f"but got {tuple(pull.shape)}."
         )
     height, width = x.shape[-2:]
     window = (height, width) if size is None else size
     dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
     with torch.autocast(x.device.type, enabled=False):
         if eager(x, pull) and min(height, width, *window) > 0:
-            points = _kept_points(height, width, window, dtype)
-            return chunked.warp(x, pull, points, SAMPLINGS.index(sampling), PADDINGS.index(padding))
-        factors, plane = _points(height, width, window, dtype, x.device)
+            return chunked.warp(
+                x,
+                pull,
+                points=_cached_points(height, width, window, dtype),
+                sampling=SAMPLINGS.index(sampling),
+                padding=PADDINGS.index(padding),
+            )
+        factors, plane = _points(height, width, window, dtype=dtype, device=x.device)
         affine = pull[:, :2].to(dtype) * factors
-        grid = (
-            (affine.reshape(-1, 3) @ plane.flatten(1))
-            .view(x.shape[0], 2, *window)
-            .permute(0, 2, 3, 1)
-        )
+        grid = (affine.reshape(-1, 3) @ plane.flatten(1)).view(x.shape[0], 2, *window)
         out = F.grid_sample(
-            x.to(dtype), grid, mode=sampling, padding_mode=padding, align_corners=ALIGN_CORNERS
+            x.to(dtype),
+            grid.permute(0, 2, 3, 1),
+            mode=sampling,
+            padding_mode=padding,
+            align_corners=ALIGN_CORNERS,
         )
     return out.to(x.dtype)
 
 
 def _points(
-    height: int, width: int, window: tuple[int, int], dtype: torch.dtype, device: torch.device
+    height: int,
+    width: int,
+    window: tuple[int, int],
+    *,
+    dtype: torch.dtype,
+    device: torch.device,
 ) -> tuple[Tensor, Tensor]:
-    """The homogeneous points of a window, (3, rows, columns), and factors (2, 3) for matrices that move them.
+    """Factors (2, 3) for affine matrices, and homogeneous output points (3, rows, columns).
 
-    Points are in the coordinates of torch's sampler, where any image spans [-1, 1] both ways; the factors take a matrix in the
-    isotropic `frame` there. One product of matrices and points warps a batch.
+    The points are in the coordinates of `grid_sample`, in which every image spans [-1, 1] in both
+    directions. The factors convert a matrix from the isotropic `frame` to these coordinates, so
+    that one matrix product gives the sampling grid of a batch.
+
+    Args:
+        height: of the input.
+        width: of the input.
+        window: (rows, columns) of the output.
+        dtype: of the results.
+        device: of the results.
     """
     rows, columns = window
     half_x, half_y = frame(height, width)
@@ -123,45 +161,58 @@ def _points(
 
 
 @functools.lru_cache(maxsize=8)
-def _kept_points(
+def _cached_points(
     height: int, width: int, window: tuple[int, int], dtype: torch.dtype
 ) -> chunked.Points:
-    """`_points` in this machine's memory, made once for each size."""
-    with torch.inference_mode(mode=False):  # what is kept must serve outside as well
-        return chunked.Points(*_points(height, width, window, dtype, torch.device("cpu")))
+    """`_points` on the CPU, computed once per size."""
+    with torch.inference_mode(mode=False):  # the cached tensors are also used outside of it
+        factors, plane = _points(height, width, window, dtype=dtype, device=torch.device("cpu"))
+        return chunked.Points(factors, plane)
 
 
 def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Tensor:
-    """Moves the samples of signals.   x: (B, C, T)   offset: (B, T)   returns (B, C, T)
+    r"""Resamples signals by linear interpolation, \(y_i = x(i + \mathrm{offset}_i)\).
 
-    Sample i of the output shows the input at i + offset[i], in samples, linearly between the two neighbours. Counting from each
-    sample, not from the start of the signal, keeps long signals sharp: an offset of 0 is exact at any length. Runs in
-    float32 (float64 for float64 signals) whatever autocast says; half-precision signals come back as such.
+    Offsets are in samples and relative to each sample, not to the start of the signal, so that
+    precision does not depend on the length and an offset of 0 is exact. Runs in float32, or in
+    float64 for float64 signals, also under autocast. The output has the dtype of x.
+
+    Args:
+        x: signals, (B, C, T).
+        offset: (B, T).
+        padding: values outside the signal: "zeros", "border" or "circular".
+
+    Returns:
+        (B, C, T).
     """
     if x.dim() != 3 or not x.is_floating_point():
         raise InputError(
-            f"Resampling needs floating-point signals (B, C, T), but got {tuple(x.shape)} of {x.dtype}. "
+            "Resampling needs floating-point signals (B, C, T), "
+            f"but got {tuple(x.shape)} of {x.dtype}. "
             "Add the missing dimension, or convert with x.float()."
         )
     samples = x.shape[-1]
     if offset.shape != (x.shape[0], samples):
         raise InputError(
-            f"Resampling {tuple(x.shape)} needs offsets {(x.shape[0], samples)}, but got {tuple(offset.shape)}."
+            f"Resampling {tuple(x.shape)} needs offsets {(x.shape[0], samples)}, "
+            f"but got {tuple(offset.shape)}."
         )
     with torch.autocast(x.device.type, enabled=False):
         signals = lie.at_least_float32(x)
         whole = offset.detach().floor()
         weight = (offset - whole).to(signals.dtype)[:, None]
-        left = torch.arange(samples, device=x.device) + whole.long()
-        out = (1 - weight) * _samples(signals, left, padding) + weight * _samples(
-            signals, left + 1, padding
-        )
+        index = torch.arange(samples, device=x.device) + whole.long()
+        left = _samples(signals, index, padding)
+        right = _samples(signals, index + 1, padding)
+        out = (1 - weight) * left + weight * right
     return out.to(x.dtype)
 
 
 def _samples(x: Tensor, index: Tensor, padding: SignalPadding) -> Tensor:
-    """The samples at any whole numbers, inside the signal or not.   x: (B, C, T)   index: (B, T)"""
+    """Samples at integer positions, inside the signal or not.   x: (B, C, T)   index: (B, T)"""
     length = x.shape[-1]
     within = index.remainder(length) if padding == "circular" else index.clamp(0, length - 1)
     picked = x.gather(-1, within[:, None].expand_as(x))
-    return picked * (index == within)[:, None] if padding == "zeros" else picked
+    if padding == "zeros":
+        return picked * (index == within)[:, None]
+    return picked

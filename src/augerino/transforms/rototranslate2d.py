@@ -14,26 +14,35 @@ from augerino.transforms.base import Size, Transform
 
 
 class RotoTranslate2d(Transform):
-    r"""Rotations of images about their centre, then translations, in the paper's coordinates for segmentation:
+    r"""Rotations of images about their centre, then translations in pixels.
 
-    .. math:: A(t) = \begin{pmatrix} \cos t_1 & -\sin t_1 & 2 t_2 / (w + h) \\ \sin t_1 & \cos t_1 & 2 t_3 / (w + h) \end{pmatrix}
+    The coordinates are those of the paper for segmentation, in units of the mean side:
 
-    `rotate` is in radians, `translate_x` and `translate_y` in pixels, which is what 2t / (w + h) says in units of the mean
-    side; rigid at any H×W. A left action with the directions of `Affine2d`: positive `rotate` turns the picture
-    clockwise, positive translations then move it right and down, along the axes of the screen. (`Affine2d("rotate",
-    "translate_x")` does both at once, along an arc.) The inverse moves back, then turns back. Outside the image all is 0.
+    \[
+    A(t) = \begin{pmatrix}
+    \cos t_1 & -\sin t_1 & 2 t_2 / (w + h) \\
+    \sin t_1 & \cos t_1 & 2 t_3 / (w + h)
+    \end{pmatrix}
+    \]
 
-    With `padding`, the picture is moved on a larger canvas, so that its corners survive a rotation and its inverse: `forward`
-    returns the canvas, with so many more pixels on all four sides, `inverse` takes a map on the canvas and crops it.
-    A fraction of (√(w² + h²) − min(w, h)) / (w + h), 0.21 for square images, holds any rotation. Coordinates being pixels,
-    a map that is brought back must have the canvas's own size: for coarser outputs use `Affine2d`.
+    A left action with the directions of `Affine2d`: positive `rotate` (radians) turns the image
+    clockwise, positive `translate_x` and `translate_y` (pixels) then move it right and down. By
+    contrast, `Affine2d("rotate", "translate_x")` does both at once, along an arc. The inverse moves
+    back first, then rotates back. Outside the image lie zeros.
+
+    With `padding`, `forward` returns a larger canvas with a margin on all four sides, so that
+    corners survive a rotation and its inverse; `inverse` takes a map on the canvas and crops it. A
+    padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, holds every
+    rotation. Because the coordinates are in pixels, the input of `inverse` must have the
+    resolution of the canvas; for outputs of lower resolution, use `Affine2d`.
 
     Reference: Benton, Finzi, Izmailov, Wilson (2020), appendix on semantic segmentation.
 
     Args:
-        padding: width of the margin on each side, as a fraction of the mean side (w + h) / 2, between 0 and 1.
-        limit: pixels past which a longer translation is no longer rewarded, such as half the side; None for no limit, since
-            the size of the images is not known here.
+        padding: margin on each side, as a fraction of the mean side (w + h) / 2, between 0 and 1.
+        limit: limit of the translations in pixels, such as half the side, beyond which a wider
+            range is no longer rewarded. None means no limit, since the image size is not known
+            here.
 
     Example:
         >>> rigid = RotoTranslate2d(padding=0.25)
@@ -49,7 +58,8 @@ class RotoTranslate2d(Transform):
         super().__init__()
         if not 0 <= padding <= 1:
             raise InputError(
-                f"RotoTranslate2d's padding is a fraction of the mean side between 0 and 1, but got {padding}."
+                "RotoTranslate2d's padding is a fraction of the mean side between 0 and 1, "
+                f"but got {padding}."
             )
         if limit is not None and not limit > 0:
             raise InputError(
@@ -65,74 +75,102 @@ class RotoTranslate2d(Transform):
         )
 
     def matrix(self, t: Tensor, size: Size) -> Tensor:
-        """The group elements in the isotropic frame of an image of (height, width).   t: (B, 3)   returns (B, 3, 3)"""
+        """Group elements in the isotropic frame of an image.
+
+        Args:
+            t: coordinates, (B, 3).
+            size: (height, width) of the image.
+
+        Returns:
+            (B, 3, 3).
+        """
         cos, sin, x, y = self._parts(t, size)
-        return _rows((cos, -sin, x), (sin, cos, y))
+        return _stack((cos, -sin, x), (sin, cos, y))
 
     def inverse_matrix(self, t: Tensor, size: Size) -> Tensor:
-        """The inverses of `matrix(t, size)`, which are not the elements at -t: first move back, then turn back."""
+        """Inverses of `matrix(t, size)`; they are not the elements at -t.
+
+        Args:
+            t: coordinates, (B, 3).
+            size: (height, width) of the image.
+
+        Returns:
+            (B, 3, 3).
+        """
         cos, sin, x, y = self._parts(t, size)
-        return _rows((cos, sin, -cos * x - sin * y), (-sin, cos, sin * x - cos * y))
+        return _stack((cos, sin, -cos * x - sin * y), (-sin, cos, sin * x - cos * y))
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
+        """Group elements in pixels from the image centre.   t: (B, 3)   returns (B, 3, 3)"""
         return functional.in_pixels(self.matrix(t, size), size)
 
     def canvas(self, size: Size) -> Size:
-        """What an image of (height, width) is moved on: itself and the margin."""
+        """(height, width) of the canvas: the image and its margin."""
         margin = self._margin(sum(size))
         return size[0] + 2 * margin, size[1] + 2 * margin
 
     def window(self, canvas: Size) -> Size:
-        """The (height, width) of the image that has this canvas."""
+        """(height, width) of the image that has this canvas."""
         most = math.ceil(sum(canvas) * self.padding / 2 / (1 + 2 * self.padding)) + 1
-        for margin in range(
-            max(0, most - 3), most + 1
-        ):  # a longer side never has a smaller margin: at most one fits
+        # The margin never decreases with the side, so at most one margin fits.
+        for margin in range(max(0, most - 3), most + 1):
             size = canvas[0] - 2 * margin, canvas[1] - 2 * margin
             if min(size) > 0 and self._margin(sum(size)) == margin:
                 return size
         raise InputError(
-            f"RotoTranslate2d(padding={self.padding:g}) cannot crop a map of {canvas[0]}×{canvas[1]} pixels, since no image is "
-            "padded to that size: the network must return a map of the size of what it sees."
+            f"RotoTranslate2d(padding={self.padding:g}) cannot crop a map of "
+            f"{canvas[0]}×{canvas[1]} pixels, since no image is padded to that size: "
+            "the network must return a map of the size of its input."
         )
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Moves images on their canvas.   x: (B, C, H, W)   t: (B, 3)   returns (B, C, *canvas)"""
         self.check(x, t)
         size = _size(x)
         return functional.warp(x, self.inverse_matrix(_precise(t, x), size), size=self.canvas(size))
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
+        """Moves maps back and crops.   y: (B, C, *canvas)   t: (B, 3)   returns (B, C, H, W)"""
         self.check(y, t)
         canvas = _size(y)
         return functional.warp(y, self.matrix(_precise(t, y), canvas), size=self.window(canvas))
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
+        """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""
         ones = torch.ones_like(y[:, :1])
         height, width = self.window(_size(y))
         return self.inverse(self.forward(ones[..., :height, :width], t), t)
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"padding": self.padding, "limit": self.limit}
 
     def _margin(self, sides: int) -> int:
+        """Margin in pixels of an image with width + height = sides."""
         return math.ceil(self.padding * sides / 2)
 
     def _parts(self, t: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Cosine, sine and translation; the unit of the frame is half the mean side, hence 4 instead of the paper's 2."""
+        """Cosine, sine and translation (x, y) in the isotropic frame.
+
+        The unit of the frame is half the mean side, hence 4 / (w + h) instead of the paper's 2.
+        """
         angle, x, y = lie.at_least_float32(t).unbind(-1)
         pixel = 4 / sum(size)
         return angle.cos(), angle.sin(), x * pixel, y * pixel
 
 
 def _size(x: Tensor) -> Size:
+    """(height, width) of images."""
     return x.shape[-2], x.shape[-1]
 
 
 def _precise(t: Tensor, x: Tensor) -> Tensor:
+    """Coordinates in float64 if the images are."""
     return t.double() if x.dtype == torch.float64 else t
 
 
-def _rows(first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> Tensor:
+def _stack(first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> Tensor:
+    """Affine matrices from the entries of their two upper rows, each (B).   returns (B, 3, 3)"""
     zero = torch.zeros_like(first[0])
     rows = (first, second, (zero, zero, zero + 1))
     return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)

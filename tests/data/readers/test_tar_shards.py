@@ -54,7 +54,7 @@ def test_shards_that_fit_into_memory_are_checked_image_by_image(tmp_path, monkey
     monkeypatch.setattr(streams, "LOOKED", 2)
     other = [("9.png", encoded(picture(9, 6, 6))), ("9.cls", b"1")]
     write_tar(tmp_path / "all.tar", [*members(8), *other])
-    with pytest.raises(ag.InputError, match="must be of one size, but picture 0 of all.tar"):
+    with pytest.raises(ag.InputError, match=r"must be of one size, but picture 0 of all\.tar"):
         open_dataset(tmp_path)
     monkeypatch.setattr(streams, "MEMORY", 0)
     assert open_dataset(tmp_path).shape == (3, 8, 8)

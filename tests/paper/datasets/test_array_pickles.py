@@ -1,4 +1,4 @@
-"""Byte arrays out of pickles: the real ones are read, and nothing that a pickle asks for is ever done."""
+"""Byte arrays from pickles: valid ones are read, and no code of a pickle is executed."""
 
 import os
 import pickle
@@ -27,7 +27,7 @@ def test_what_numpy_writes_comes_back():
 
 
 def test_what_python_2_wrote_comes_back():
-    """Protocol 2, with strings of bytes and the names of a numpy of 2009: that is what CIFAR-10 is published as."""
+    """The form of CIFAR-10: protocol 2, byte strings, and the module names of an old numpy."""
     content = (
         b"\x80\x02}q\x01(U\x04dataq\x02cnumpy.core.multiarray\n_reconstruct\nq\x03cnumpy\nndarray\nq\x04K\x00\x85U\x01b\x87Rq\x05"
         b"(K\x01K\x02K\x03\x86cnumpy\ndtype\nq\x06U\x02u1K\x00K\x01\x87Rq\x07(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xff"
@@ -47,7 +47,7 @@ def test_nothing_is_called(function, protocol, tmp_path):
     content = pickle.dumps({"data": Calls(function, f"touch {tmp_path}/executed")}, protocol)
     with pytest.raises(
         ag.InputError,
-        match=r"x is not a pickle of byte arrays: it asks for .*, which no array of bytes needs",
+        match=r"x is not a pickle of byte arrays: it imports .*, which no array of bytes needs",
     ):
         read_arrays(content, "x")
     assert not list(tmp_path.iterdir())
@@ -59,26 +59,26 @@ def test_nothing_is_called(function, protocol, tmp_path):
         (b"", "pickle exhausted before seeing STOP"),
         (b"hello", "."),
         (pickle.dumps([1, 2]), "no dictionary"),
-        (pickle.dumps({"data": np.array([1.5])}, 4), "something else than bytes"),
-        (pickle.dumps({"data": np.array([object])}, 4), "it asks for builtins.object"),
-        (pickle.dumps({"data": np.array([None])}, 4), "something else than bytes"),
+        (pickle.dumps({"data": np.array([1.5])}, 4), "another type than bytes"),
+        (pickle.dumps({"data": np.array([object])}, 4), "it imports builtins.object"),
+        (pickle.dumps({"data": np.array([None])}, 4), "another type than bytes"),
         (
             pickle.dumps({"data": np.asfortranarray(np.zeros((2, 3), np.uint8))}, 4),
-            "something else than bytes",
+            "another type than bytes",
         ),
         (
             pickle.dumps({"data": np.zeros(600, np.uint8)}, 4).replace(
                 b"M\x58\x02", b"M\xff\xff", 1
             ),
-            "claims the shape",
+            "it holds an array of shape",
         ),
         (pickle.dumps({"data": np.zeros(600, np.uint8)}, 4)[:300], "."),
         (b"cnumpy\nndarray\n.", "no dictionary"),
         (
             b"\x80\x02Nr\x00\x00\x01\x10.",
-            "sets aside more memory than byte arrays need",
+            "allocates more memory than byte arrays need",
         ),  # 9 bytes that took gigabytes
-        (b"Np99999999\n.", "sets aside more memory"),
+        (b"Np99999999\n.", "allocates more memory"),
         (b"(dS'data'\ncnumpy.core.multiarray\n_reconstruct\n(tRs.", "."),
     ],
 )

@@ -1,4 +1,4 @@
-"""CamVid: from the release's folders, from one file, turned; and what is wrong with either is told in one sentence."""
+"""CamVid from folders and from one file, rotated; invalid files are rejected."""
 
 import math
 
@@ -10,7 +10,7 @@ from PIL import Image
 import augerino as ag
 from augerino.data.arrays import IGNORE
 from augerino.learning.defaults import masked_nll
-from augerino.paper.datasets.camvid import CLASSES, PARTS, camvid, reduced, rotated
+from augerino.paper.datasets.camvid import CLASSES, PARTS, camvid, downscale_scenes, rotated
 from tests.paper.datasets.test_real import SHARED, real
 
 COUNTS = {"train": 3, "val": 1, "test": 2}
@@ -79,9 +79,18 @@ def _fill(path, value, *shape):
     ("spoil", "message"),
     [
         (_drop_folder, "lacks the folder valannot: it should have train, trainannot, val"),
-        (lambda root: _fill(root / "trainannot" / "1.png", 0, 5, 8), "trainannot/1.png has 5×8 and train/1.png 6×8"),
-        (lambda root: _fill(root / "testannot" / "0.png", 12, 6, 8), "0 to 10, and 11 for void, but testannot/0.png"),
-        (lambda root: _fill(root / "train" / "2.png", 0, 6, 9, 3), "train/2.png has 6×9 pixels and not 6×8"),
+        (
+            lambda root: _fill(root / "trainannot" / "1.png", 0, 5, 8),
+            "trainannot/1.png has 5×8 and train/1.png 6×8",
+        ),
+        (
+            lambda root: _fill(root / "testannot" / "0.png", 12, 6, 8),
+            "0 to 10, and 11 for void, but testannot/0.png",
+        ),
+        (
+            lambda root: _fill(root / "train" / "2.png", 0, 6, 9, 3),
+            "train/2.png has 6×9 pixels and not 6×8",
+        ),
         (lambda root: _cut(root / "train" / "1.png"), "train/1.png is not a readable image"),
         (lambda root: _cut(root / "valannot" / "0.png"), "valannot/0.png is not a readable image"),
         (lambda root: (root / "trainannot" / "0.png").unlink(), "these have none: 0.png"),
@@ -113,9 +122,9 @@ def test_a_spoilt_file_is_told_in_one_sentence(tmp_path, changes, message):
 
 
 def test_a_truncated_file_and_no_file_are_told(tmp_path):
-    with pytest.raises(ag.InputError, match=r"CamVid is not in .*--data DIR"):
+    with pytest.raises(ag.InputError, match=r"CamVid was not found in .*--data DIR"):
         camvid(tmp_path)
-    with pytest.raises(ag.InputError, match=r"CamVid is not there.*--data DIR"):
+    with pytest.raises(ag.InputError, match=r"CamVid was not found: .*--data DIR"):
         camvid()
     path = write_small(tmp_path, scenes()) / "camvid_small.npz"
     path.write_bytes(path.read_bytes()[:-200])
@@ -131,7 +140,7 @@ def disc(size=41, radius=19.0):
 
 class TestRotated:
     def test_image_and_labels_turn_together(self):
-        """Labels that can be read off the image can be read off it after a turn, away from edges."""
+        """Labels that can be read from an image can be read after a rotation, away from edges."""
         at = torch.arange(41)
         labels = ((at[:, None] // 14) * 3 + at // 14).to(torch.uint8).expand(20, -1, -1)
         images = (labels * 25).unsqueeze(1)
@@ -196,11 +205,11 @@ def test_reducing_takes_the_mean_of_a_block_and_the_label_in_its_middle():
         torch.arange(72, dtype=torch.uint8).reshape(1, 1, 6, 12),
         torch.arange(72, dtype=torch.uint8).reshape(1, 6, 12),
     )
-    x, y = reduced(images, masks, 3)
+    x, y = downscale_scenes(images, masks, 3)
     assert (
         x.shape == (1, 1, 2, 4) and torch.equal(x[:, 0], y) and y[0, 0].tolist() == [13, 16, 19, 22]
     )
-    x, y = reduced(images[..., :5, :], masks[:, :5], 2)
+    x, y = downscale_scenes(images[..., :5, :], masks[:, :5], 2)
     assert x.shape == (1, 1, 2, 6) and y.shape == (1, 2, 6)
 
 

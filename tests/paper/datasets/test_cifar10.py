@@ -1,4 +1,4 @@
-"""CIFAR-10 in every form that it comes in, on files of a few images made here, and the real subset where it is."""
+"""CIFAR-10 in every published form, on small files made here, and the real subset if present."""
 
 import io
 import pickle
@@ -97,7 +97,7 @@ def test_a_subset_is_another_for_every_seed_and_the_same_for_one(tmp_path):
         and len(a.y_test) == 1
     )
     with pytest.raises(
-        ag.InputError, match="There are 10 images to train on, but 11 were asked for"
+        ag.InputError, match="There are 10 images to train on, but 11 were requested"
     ):
         whole.subset(11, None, 0)
 
@@ -119,18 +119,19 @@ class TestBadFiles:
         )
         self.refuse(
             tmp_path,
-            "data_batch_3 of CIFAR-10 is not a pickle of byte arrays: it asks for builtins.exec",
+            "data_batch_3 of CIFAR-10 is not a pickle of byte arrays: it imports builtins.exec",
         )
         assert not (tmp_path / "executed").exists()
 
     @pytest.mark.parametrize(
         ("content", "message"),
         [
-            (b"", "test_batch of CIFAR-10 should have 3073 bytes an image, but has 0 in all"),
-            (b"a" * 3074, "3073 bytes an image, but has 3074"),
+            (b"", "test_batch of CIFAR-10 should have 3073 bytes per image, but has 0 in all"),
+            (b"a" * 3074, "3073 bytes per image, but has 3074"),
             (
                 b"\x0a" * 3073,
-                "a label of 0 to 9 for each of 1 images, but test_batch of CIFAR-10 holds 1 of 10 to 10",
+                "a label of 0 to 9 for each of 1 images, "
+                "but test_batch of CIFAR-10 holds 1 of 10 to 10",
             ),
         ],
     )
@@ -142,10 +143,10 @@ class TestBadFiles:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            ({}, "should hold data of 3072 bytes an image, but does not"),
+            ({}, "should hold data of 3072 bytes per image, but does not"),
             (
                 {"data": np.zeros((2, 3), np.uint8), "labels": [1, 2]},
-                "should hold data of 3072 bytes an image, but does not",
+                "should hold data of 3072 bytes per image, but does not",
             ),
             ({"data": np.zeros((2, 3072), np.uint8)}, "should hold a list of labels, but does not"),
             (

@@ -1,4 +1,4 @@
-"""QM9 from its published archive, prepared arrays and the small file: the same molecules each time; bad ones are told."""
+"""QM9 from its archive, prepared arrays and the small file; invalid molecules are rejected."""
 
 import bz2
 import io
@@ -117,9 +117,9 @@ def test_the_archive_becomes_three_parts_in_units_of_the_training_part(folder):
     assert any("without those in uncharacterized.txt" in note for note in molecules.notes)
 
 
-def test_what_is_to_be_left_out_is(folder):
+def test_excluded_molecules_are_left_out(folder):
     assert 3 not in gdb9.read_archive(folder / "dsgdb9nsd.xyz.tar.bz2", {3})["index"]
-    assert gdb9.read_left_out(folder / "uncharacterized.txt") == {3}
+    assert gdb9.read_excluded(folder / "uncharacterized.txt") == {3}
 
 
 def test_a_constant_guess_has_the_scale_as_its_error(folder):
@@ -149,14 +149,14 @@ def test_the_second_reading_is_from_the_cache_and_the_same(folder, monkeypatch):
     )
 
 
-def test_a_cache_that_cannot_be_written_is_told_and_done_without(folder, monkeypatch, tmp_path):
+def test_a_read_only_cache_is_noted_and_not_needed(folder, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("AUGERINO_CACHE", str(tmp_path / "file"))
-    assert any("could not be kept" in note for note in qm9.qm9(folder).notes)
+    assert any("could not be stored" in note for note in qm9.qm9(folder).notes)
 
 
 def test_prepared_parts_give_the_same_molecules(folder, tmp_path):
-    """As Cormorant and EGNN prepare them: names in the published case, atoms' energies beside, another padding in every part."""
+    """The form of Cormorant and EGNN: published names, energies of atoms, different padding."""
     arrays = gdb9.read_archive(folder / "dsgdb9nsd.xyz.tar.bz2", {3})
     references = gdb9.read_references(folder / "atomref.txt")["u0"]
     arrays["U0"], arrays["U0_thermo"] = arrays.pop("u0"), references[arrays["charges"]].sum(1)
@@ -205,7 +205,7 @@ def test_the_small_file_keeps_its_split_and_parts_are_drawn_from_it(tmp_path):
     everywhere = whole.train[0]["positions"][:, 0, 0].tolist()
     assert set(some.train[0]["positions"][:, 0, 0].tolist()) <= set(everywhere)
     with pytest.raises(
-        ag.InputError, match="There are 8 molecules for train, but 9 were asked for"
+        ag.InputError, match="There are 8 molecules for train, but 9 were requested"
     ):
         qm9.qm9(tmp_path, train=9)
 
@@ -229,8 +229,11 @@ def test_the_standard_split_has_the_standard_sizes():
 BAD = [
     ({"positions": np.full((12, 4, 3), np.nan)}, "molecule 0 has positions that are not finite"),
     ({"num_atoms": np.array([3, 0] + [3] * 10)}, "molecule 1 has no atoms"),
-    ({"num_atoms": np.array([3, 2] + [3] * 10)}, "molecule 1 has 2 atoms, but charges for 3"),
-    ({"num_atoms": np.array([9] * 12)}, "molecule 0 should have 9 atoms, but there is room for 4"),
+    ({"num_atoms": np.array([3, 2] + [3] * 10)}, "molecule 1 has 2 atoms and 3 charges"),
+    (
+        {"num_atoms": np.array([9] * 12)},
+        "molecule 0 should have 9 atoms, but the arrays hold only 4",
+    ),
     (
         {"charges": np.ones((12, 5), dtype=np.uint8)},
         r"charges should be numbers \(12, 4\), as positions are",
@@ -241,13 +244,13 @@ BAD = [
     ({"homo": np.array([np.inf] + [0.0] * 11)}, "'homo' of molecule 0 is not finite"),
     ({"homo": None}, "has no property 'homo'; it has: none"),
     ({"charges": None}, "has no array 'charges'"),
-    ({"split": np.full(12, 7)}, "'split' of QM9 must say 0"),
+    ({"split": np.full(12, 7)}, "'split' of QM9 must hold 0"),
     ({"num_atoms": np.full(12, 3.0)}, "num_atoms should be integers"),
 ]
 
 
 @pytest.mark.parametrize(("changes", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
-def test_molecules_that_cannot_be_are_told(tmp_path, changes, sentence):
+def test_invalid_molecules_are_rejected(tmp_path, changes, sentence):
     np.savez(tmp_path / "qm9_small.npz", **small(**changes))
     with pytest.raises(ag.InputError, match=sentence) as error:
         qm9.qm9(tmp_path)
@@ -262,12 +265,12 @@ def test_an_unknown_property_is_answered_with_the_known_ones(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.3, 0.9, 0.999])
-def test_an_archive_cut_short_is_told_and_nothing_is_kept(folder, tmp_path, share):
+def test_a_truncated_archive_is_rejected_and_not_cached(folder, tmp_path, share):
     path = folder / "dsgdb9nsd.xyz.tar.bz2"
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     with pytest.raises(
         ag.InputError,
-        match=r"is not a whole archive of molecules: .*Remove it and download it again",
+        match=r"is not a complete archive of molecules: .*Remove it and download it again",
     ):
         qm9.qm9(folder)
     assert not list(tmp_path.glob("cache/*"))
@@ -277,7 +280,7 @@ def test_an_archive_cut_short_is_told_and_nothing_is_kept(folder, tmp_path, shar
     ("before", "after", "sentence"),
     [
         ("5\ngdb", "0\ngdb", "it has no atoms"),
-        ("5\ngdb", "900\ngdb", "says 900 atoms, but has fewer"),
+        ("5\ngdb", "900\ngdb", "should have 900 atoms, but has fewer"),
         ("5\ngdb", "five\ngdb", "does not start with the number of atoms"),
         ("C\t-0.01", "Xx\t-0.01", "an atom 'Xx', which is none of H, C, N, O, F"),
         ("C\t-0.0126981359", "C\tnan", "'nan' is not a finite number"),
@@ -293,14 +296,14 @@ def test_a_bad_text_is_named(tmp_path, before, after, sentence):
         qm9.qm9(tmp_path)
 
 
-def test_rubbish_instead_of_files_is_told(folder):
+def test_invalid_files_are_rejected(folder):
     archive = folder / "dsgdb9nsd.xyz.tar.bz2"
     for content in (b"rubbish", bz2.compress(b"rubbish"), bz2.compress(b"")):
         archive.write_bytes(content)
         with pytest.raises(ag.InputError, match=r"dsgdb9nsd\.xyz\.tar\.bz2"):
             qm9.qm9(folder)
     (folder / "uncharacterized.txt").write_text("nothing")
-    with pytest.raises(ag.InputError, match="should list molecules"):
+    with pytest.raises(ag.InputError, match="should list one number per line"):
         qm9.qm9(folder)
     (folder / "atomref.txt").write_text("H 1 2 3 4 5 6\n")
     with pytest.raises(ag.InputError, match="a line for each of H, C, N, O, F, but has H"):

@@ -1,4 +1,4 @@
-"""STL-10 in every form that it comes in, on files of a few images made here, and the real subset where it is."""
+"""STL-10 in every published form, on small files made here, and the real subset if present."""
 
 import numpy as np
 import pytest
@@ -55,11 +55,11 @@ def test_every_form_gives_the_same(form, tmp_path):
         (
             "train_X.bin",
             b"abc",
-            "train_X.bin of STL-10 should have 27648 bytes an image, but has 3 in all",
+            "train_X.bin of STL-10 should have 27648 bytes per image, but has 3 in all",
         ),
         ("test_y.bin", b"\x00\x01", "test_y.bin of STL-10, counted from 0, holds 2 of -1 to 0"),
         ("test_y.bin", b"\x01", "for each of 2 images, but .* holds 1"),
-        ("train_y.bin", b"a" * 5001, "train_y.bin is no file of STL-10: it has 5001 bytes"),
+        ("train_y.bin", b"a" * 5001, "train_y.bin is not a file of STL-10: it has 5001 bytes"),
     ],
 )
 def test_bad_files_are_refused_in_one_sentence(name, content, message, tmp_path):
@@ -77,11 +77,11 @@ def test_offline_without_data_says_what_to_do(tmp_path):
 
 def test_smaller_images_are_means_of_blocks():
     x = torch.tensor([[10, 20, 0, 0], [30, 40, 0, 4]], dtype=torch.uint8).expand(300, 3, 2, 4)
-    small = stl10.reduced(x, 2)
+    small = stl10.downscale_images(x, 2)
     assert (
         small.shape == (300, 3, 1, 2)
         and small[299, 2].tolist() == [[25, 1]]
-        and stl10.reduced(x, 1) is x
+        and stl10.downscale_images(x, 1) is x
     )
 
 

@@ -1,4 +1,4 @@
-"""How flat a solution is: eigenvalues against the dense Hessian, the laws of the effective dimension, and those of rays."""
+"""Eigenvalues against the dense Hessian, laws of the effective dimension and of rays."""
 
 import sys
 
@@ -19,7 +19,7 @@ POSITIVE = st.floats(1e-3, 1e3)
 
 
 def small_net(dtype=torch.float64) -> nn.Module:
-    """A convolution with batch norm whose statistics are not trivial, a bias, and a head: 102 weights."""
+    """A convolution with batch norm of nontrivial statistics, a bias, and a head: 102 weights."""
     net = nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Tanh(), nn.Flatten(), nn.Linear(16, 3)
     ).to(dtype)
@@ -75,7 +75,7 @@ def test_the_dense_hessian_is_torchs():
     [small_net, lambda: averaged(small_net()), lambda: averaged(small_net(), test_copies=1)],
 )
 def test_leading_eigenvalues_are_those_of_the_dense_hessian(model):
-    """Also in batches of another size than the whole, and of an averaged model, whose draws are the same every time."""
+    """Also in several batches, and for an averaged model, whose draws are always the same."""
     surface = LossSurface(
         model(), lambda p, y: F.nll_loss(p.log_softmax(1), y), *items(), batch_size=4
     )
@@ -148,7 +148,7 @@ class TestEffectiveDimension:
 
     @pytest.mark.parametrize("z", [0.0, -1.0, float("nan")])
     def test_z_is_above_zero(self, z):
-        with pytest.raises(ag.InputError, match="z is a curvature above 0"):
+        with pytest.raises(ag.InputError, match="z must be above 0"):
             effective_dimension([1.0], z)
 
 
@@ -199,14 +199,14 @@ class TestSurface:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"y": torch.zeros(3)}, "one target per input, and at least one, but got 7 and 3"),
+            ({"y": torch.zeros(3)}, "one target per input.* but got 7 inputs and 3 targets"),
             ({"copies": 0}, "copies must be at least 1, but got 250 and 0"),
             ({"batch_size": 0}, "must be at least 1, but got 0"),
             ({"copies": 2}, "A Sequential draws no copies"),
-            ({"model": nn.Flatten()}, "The Flatten has no weights that are trained"),
+            ({"model": nn.Flatten()}, "needs trainable weights, but the Flatten has none"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, options, message):
+    def test_invalid_arguments_are_rejected(self, options, message):
         x, y = items()
         given = {"model": small_net(), "loss": F.cross_entropy, "x": x, "y": y, **options}
         with pytest.raises(ag.InputError, match=message):
@@ -218,15 +218,15 @@ class TestCurvature:
         surface = LossSurface(nn.Linear(2, 1), F.mse_loss, torch.randn(4, 2), torch.zeros(4, 1))
         with pytest.raises(
             ag.InputError,
-            match="count must lie between 1 and 2, one less than there are weights, but got 3",
+            match="count must be at least 1 and below the number of weights, 3, but got 3",
         ):
             curvature(surface, 3)
 
-    def test_what_does_not_converge_is_told(self, monkeypatch):
+    def test_missing_convergence_is_reported(self, monkeypatch):
         monkeypatch.setattr(sys.modules["augerino.paper.diagnostics.curvature"], "_RESTARTS", 1)
         surface = LossSurface(small_net(), F.cross_entropy, *items())
         with pytest.raises(
-            ag.InputError, match=r"of 3 eigenvalues were found in \d+ products: ask for fewer"
+            ag.InputError, match=r"of 3 eigenvalues converged in \d+ products: request fewer"
         ):
             curvature(surface, 3, tolerance=1e-15)
 
@@ -303,7 +303,7 @@ class TestDirections:
         )
 
     def test_rescaling_a_filter_under_batch_norm_changes_plain_rays_only(self):
-        """Batch norm undoes the scale of a filter: the network is the same function, and so is a normalised ray from it."""
+        """Batch norm cancels the scale of a filter, so normalized rays give the same functions."""
         net = small_net()
         net[0].bias.data.zero_()
         net[1].eps = 0.0
@@ -325,9 +325,9 @@ class TestDirections:
             assert after["plain"][d][0] == pytest.approx(before["plain"][d][0], abs=1e-10)
             assert after["plain"][d][1] != pytest.approx(before["plain"][d][1], abs=1e-6)
 
-    def test_what_cannot_be_is_refused(self):
+    def test_invalid_arguments_are_rejected(self):
         surface = LossSurface(small_net(), F.cross_entropy, *items())
-        with pytest.raises(ag.InputError, match="a kind of plain, filter, but got 'layer'"):
+        with pytest.raises(ag.InputError, match="one of plain, filter, but got 'layer'"):
             loss_along_rays(surface, [1.0], kind="layer")
         with pytest.raises(
             ag.InputError, match="at least one direction and one length, but got 0 and 1"

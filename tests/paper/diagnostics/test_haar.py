@@ -46,7 +46,7 @@ def test_a_box_of_half_a_turn_is_far_off_and_a_smaller_one_is_nearer():
 
 
 def test_the_axis_counts_in_the_mean_matrix():
-    """Full turns about one axis have the mean matrix of that axis alone: a third of the identity's square."""
+    """The mean of all rotations about one axis projects on it: norm 1 of the identity's √3."""
     found = deviation(ag.Uniform([1e-9, 1e-9, math.pi]))
     assert found.mean_matrix == pytest.approx(1 / math.sqrt(3), abs=1e-3)
     assert found.kolmogorov == pytest.approx(
@@ -73,5 +73,5 @@ def test_other_coordinates_and_their_order_do_not_matter():
 
 
 def test_without_three_rotations_there_is_nothing_to_compare():
-    with pytest.raises(ag.InputError, match="no coordinate 'rotate_y'"):
+    with pytest.raises(ag.InputError, match="has no 'rotate_y'"):
         haar_deviation(ag.Augmentation(ag.Affine3d("rotate_x", "rotate_z"), ag.Uniform([0.1, 0.1])))

@@ -1,4 +1,4 @@
-"""The segmentation experiment: what its rows learn, what its batches show, and how its label maps are kept."""
+"""The segmentation experiment: its rows, batches and stored label maps."""
 
 import math
 
@@ -30,7 +30,7 @@ def scenes(n=12, height=10, width=14):
 class TestScenes:
     def test_image_and_labels_stay_together_whatever_is_cut_out(self):
         x, y = scenes()
-        for images, labels in Scenes(x, y, 5, crop=6, cropped=1):
+        for images, labels in Scenes(x, y, 5, crop=6, crop_epochs=1):
             assert images.shape[-2:] == labels.shape[-2:] == (6, 6) and labels.dtype == torch.long
             assert torch.equal((images[:, 0] * 255 / 20).round().long(), labels)
 
@@ -50,13 +50,13 @@ class TestScenes:
 
     def test_the_last_passes_see_whole_scenes(self):
         x, y = scenes()
-        loader = Scenes(x, y, 4, crop=6, cropped=2)
+        loader = Scenes(x, y, 4, crop=6, crop_epochs=2)
         sizes = [{tuple(labels.shape[-2:]) for _, labels in loader} for _ in range(3)]
         assert sizes == [{(6, 6)}, {(6, 6)}, {(10, 14)}] and len(loader) == 3
 
     def test_a_scene_smaller_than_the_crop_stays_whole(self):
         x, y = scenes()
-        assert next(iter(Scenes(x, y, 2, crop=12, cropped=1)))[0].shape == (2, 3, 10, 12)
+        assert next(iter(Scenes(x, y, 2, crop=12, crop_epochs=1)))[0].shape == (2, 3, 10, 12)
 
 
 class TestRows:
@@ -72,7 +72,7 @@ class TestRows:
         } == {"learned"}
 
     def test_they_start_where_the_settings_say(self):
-        settings = CamVid(rotate=0.4, translate=3.0)
+        settings = CamVid(rotate_start=0.4, translate_start=3.0)
         none, fixed, *learned = (make_augmentation(settings, row) for row in rows(settings))
         assert none.extent == {} and fixed.extent["rotate"] == pytest.approx(math.pi)
         assert max(value for name, value in fixed.extent.items() if name != "rotate") < 1e-3
@@ -84,7 +84,7 @@ class TestRows:
 
     def test_the_papers_preset_is_the_papers(self):
         paper = catalogue.find("camvid").presets["paper"]
-        assert (paper.net, paper.epochs, paper.batch_size, paper.crop, paper.factor) == (
+        assert (paper.net, paper.epochs, paper.batch_size, paper.crop, paper.downscale) == (
             "fc_densenet67",
             1000,
             4,

@@ -46,27 +46,47 @@ FIGURES = {
     "flatness": {"violins.png", "spectra.png", "rays.png", "weights.png"},
 }
 TINY = {
-    "rotmnist": ["--train", "64", "--test", "20", "--epochs", "1"],
-    "mario": ["--train", "64", "--test", "20"],
+    "rotmnist": ["--n-train", "64", "--n-test", "20", "--epochs", "1"],
+    "mario": ["--n-train", "64", "--n-test", "20"],
     "olivetti": ["--batch-size", "64"],
-    "why": ["--train", "64", "--epochs", "1", "--items", "8", "--points", "4"],
-    "camvid": ["--train", "4", "--test", "2", "--batch-size", "2", "--epochs", "1", "--items", "1"],
-    "cifar10": ["--sizes", "80", "--sweep", "80", "--test", "20"],
-    "stl10": ["--train", "80", "--test", "20", "--known", "80", "--known-epochs", "1"],
-    "flatness": [
-        "--train",
-        "80",
-        "--test",
-        "20",
-        "--items",
-        "12",
-        "--eigenvalues",
-        "3",
-        "--directions",
+    "why": ["--n-train", "64", "--epochs", "1", "--n-items", "8", "--n-points", "4"],
+    "camvid": [
+        "--n-train",
+        "4",
+        "--n-test",
+        "2",
+        "--batch-size",
+        "2",
+        "--epochs",
+        "1",
+        "--n-items",
         "1",
     ],
-    "qm9": ["--train", "64", "--batch-size", "16", "--test", "8"],
-    "recovery": ["--steps", "2", "--items", "64", "--width", "2"],
+    "cifar10": ["--sizes", "80", "--sweep-size", "80", "--n-test", "20"],
+    "stl10": [
+        "--n-train",
+        "80",
+        "--n-test",
+        "20",
+        "--n-synthetic",
+        "80",
+        "--synthetic-epochs",
+        "1",
+    ],
+    "flatness": [
+        "--n-train",
+        "80",
+        "--n-test",
+        "20",
+        "--n-train-measured",
+        "12",
+        "--n-eigenvalues",
+        "3",
+        "--n-directions",
+        "1",
+    ],
+    "qm9": ["--n-train", "64", "--batch-size", "16", "--n-test", "8"],
+    "recovery": ["--steps", "2", "--max-items", "64", "--width", "2"],
 }
 
 
@@ -231,7 +251,7 @@ def test_several_at_once(data, capsys):
 def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
     (data / "mario_iggy.npz").unlink()
     assert main(["run", "mario", "--data", str(data), "--out", "run", *TINY["mario"]]) == 0
-    assert "mario_iggy.npz is not there" in Path("run/result.json").read_text()
+    assert "mario_iggy.npz not found" in Path("run/result.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -239,7 +259,8 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
     [
         (
             ["rotmnits"],
-            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, cifar10, stl10, flatness, qm9",
+            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, "
+            "cifar10, stl10, flatness, qm9",
         ),
         (
             ["rotmnist", "--preset", "huge"],
@@ -256,15 +277,18 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         (["recovery", "--tolerances", "1.5"], "tolerances must lie between 0 and 1, but got 1.5."),
         (
             ["cifar10", "--data", "data", "--sizes", "1000"],
-            "There are 100 images to train on, but 1000 were asked for",
+            "There are 100 images to train on, but 1000 were requested",
         ),
         (["stl10"], "--data DIR"),
-        (["flatness", "--data", "data", "--points", "1"], "points must be at least 2, but got 1"),
+        (
+            ["flatness", "--data", "data", "--n-points", "1"],
+            "n_points must be at least 2, but got 1",
+        ),
         (
             ["flatness", "--data", "data", "--z", "0"],
-            "z and both reaches must be above 0, but got 0.0",
+            "z must be above 0, but got 0.0",
         ),
-        (["camvid"], "CamVid is not there: name the folder"),
+        (["camvid"], "CamVid was not found: give the folder"),
         (
             ["camvid", "--data", "nowhere"],
             "There is no folder nowhere: name the one that has the data with --data DIR",
@@ -274,9 +298,12 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
             "There is no folder nowhere: name the one that has the data with --data DIR",
         ),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),
-        (["camvid", "--whole", "2"], "whole is a share of the training, from 0 to 1, but got 2.0"),
         (
-            ["recovery", "--weights", "1e-6", "1e+6"],
+            ["camvid", "--full-scene-fraction", "2"],
+            "full_scene_fraction must lie between 0 and 1, but got 2.0",
+        ),
+        (
+            ["recovery", "--reg-weights", "1e-6", "1e+6"],
             "differ in punctuation only: run them separately",
         ),
         (["--resume", "nowhere"], "not a run folder"),
@@ -284,7 +311,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         ([], "needs the name of an experiment"),
     ],
 )
-def test_wrong_input_is_told_in_one_sentence(words, message, data, capsys):
+def test_wrong_input_is_reported_in_one_line(words, message, data, capsys):
     assert main(["run", *words]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1 and "Traceback" not in error
@@ -307,23 +334,25 @@ def test_the_papers_settings_are_the_papers():
             "layer13",
             128,
         )
-        assert paper.weights == (0.01, 0.05, 0.1)
+        assert paper.reg_weights == (0.01, 0.05, 0.1)
 
 
-def test_a_row_by_probing_asks_and_has_no_gradient_of_its_bounds(monkeypatch):
+def test_a_row_by_probing_probes_and_has_no_gradient_of_its_bounds(monkeypatch):
     asked = []
     monkeypatch.setattr(ag.Probe, "step", lambda self: asked.append(len(self.y)))
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
-    model, history = train_row(settings, Row("x", "learned", method="probe"), 0, x, y, outputs=2)
+    model, history = train_row(
+        settings, Row(name="x", kind="learned", method="probe"), 0, x, y, outputs=2
+    )
     assert len(history.epochs) == 2 and asked and set(asked) == {round(0.15 * 128)}
     assert all(parameter.grad is None for parameter in model.augmentation.parameters())
 
 
-def test_a_refit_trains_anew_on_what_was_learned_in_turns():
+def test_a_refit_retrains_on_the_learned_augmentation_in_turns():
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
-    row = Row("x", "learned", method="probe", refit=True)
+    row = Row(name="x", kind="learned", method="probe", refit=True)
     model, history = train_row(settings, row, 0, x, y, outputs=2)
     learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, outputs=2)
     assert (
@@ -362,7 +391,9 @@ def test_every_trial_of_a_preset_has_a_name_of_its_own(name):
 
 class TestReleasedRecipe:
     def test_its_start_in_our_units(self):
-        bounds = make_augmentation(Row("x", "released", 0.05, rotate=0.6567)).extent
+        bounds = make_augmentation(
+            Row(name="x", kind="released", reg_weight=0.05, rotate_start=0.6567)
+        ).extent
         assert tuple(bounds) == COORDINATES
         assert bounds["rotate"] == pytest.approx(0.6567) and bounds["scale"] == pytest.approx(
             0.00336, rel=0.01
@@ -381,13 +412,17 @@ class TestRows:
     def test_fixed_and_empty_rows_learn_nothing(self):
         for kind in ("none", "fixed", "steerable"):
             assert not [
-                p for p in make_augmentation(Row("x", kind)).parameters() if p.requires_grad
+                p
+                for p in make_augmentation(Row(name="x", kind=kind)).parameters()
+                if p.requires_grad
             ]
-        assert make_augmentation(Row("x", "fixed")).extent["rotate"] == pytest.approx(math.pi)
+        assert make_augmentation(Row(name="x", kind="fixed")).extent["rotate"] == pytest.approx(
+            math.pi
+        )
 
     def test_learned_rows_start_where_they_say(self):
         bounds = make_augmentation(
-            Row("x", "learned", start=0.3, rotate=2.0), ("rotate", "scale")
+            Row(name="x", kind="learned", start=0.3, rotate_start=2.0), ("rotate", "scale")
         ).extent
         assert bounds == pytest.approx({"rotate": 2.0, "scale": 0.3})
 

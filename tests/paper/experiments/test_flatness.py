@@ -8,13 +8,21 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino.app import catalogue
-from augerino.paper.datasets.labelled import Labelled
+from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import flatness
 from augerino.paper.experiments.cifar10 import make_augmentation
 from augerino.paper.experiments.recognition import make_net, train_row
 
 SETTINGS = flatness.Flatness(
-    net="small", width=2, epochs=1, items=6, judged=4, draws=3, z=10.0, weights=(0.01, 0.1), seeds=2
+    net="small",
+    width=2,
+    epochs=1,
+    n_train_measured=6,
+    n_test_measured=4,
+    copies=3,
+    z=10.0,
+    reg_weights=(0.01, 0.1),
+    seeds=2,
 )
 
 
@@ -25,32 +33,38 @@ def pictures():
         torch.randint(0, 256, (30, 3, 8, 8), dtype=torch.uint8, generator=generator),
         torch.arange(30) % 10,
     )
-    return Labelled(x, y, x[:10], y[:10])
+    return ImageSplit(x, y, x[:10], y[:10])
 
 
 def trained(row, pictures):
     net = make_net(SETTINGS, (0.5,) * 3, (0.25,) * 3)
     return train_row(
-        SETTINGS, row, 0, pictures.x_train, pictures.y_train, net, make_augmentation(row)
+        SETTINGS,
+        row,
+        0,
+        pictures.x_train,
+        pictures.y_train,
+        net=net,
+        augmentation=make_augmentation(row),
     )
 
 
 def test_the_papers_settings_are_the_papers():
     paper = catalogue.find("flatness").presets["paper"]
-    assert (paper.net, paper.width, paper.epochs, paper.train, paper.items) == (
+    assert (paper.net, paper.width, paper.epochs, paper.n_train, paper.n_train_measured) == (
         "layer13",
         128,
         200,
         50_000,
         50_000,
     )
-    assert (paper.seeds, paper.eigenvalues) == (10, 50)
+    assert (paper.seeds, paper.n_eigenvalues) == (10, 50)
     assert catalogue.find("flatness").presets["cpu"].seeds >= 5
 
 
 def test_rows_are_one_without_and_every_weight_and_the_probe():
     rows = flatness.rows(SETTINGS)
-    assert [(row.kind, row.method, row.weight) for row in rows] == [
+    assert [(row.kind, row.method, row.reg_weight) for row in rows] == [
         ("none", "gradient", 0.0),
         ("learned", "gradient", 0.01),
         ("learned", "gradient", 0.1),
@@ -59,7 +73,7 @@ def test_rows_are_one_without_and_every_weight_and_the_probe():
 
 
 def test_the_drawn_surface_is_the_released_one_and_more_draws_are_their_mean(pictures):
-    """The released code moves each training image once, and takes the loss of the network behind the augmentation."""
+    """The released code transforms each training image once and takes the network's loss."""
     learned = trained(flatness.rows(SETTINGS)[1], pictures)
     surfaces = flatness.make_surfaces(SETTINGS, learned, pictures, seed=5)
     assert set(surfaces) == {*flatness.SURFACES, "test"} and len(surfaces["test"].y) == 4
@@ -103,7 +117,7 @@ def made(row, seed, top, slope):
 
 
 def test_the_table_says_which_way_each_row_differs_from_none():
-    """One that bends less is flatter, one that bends more is sharper, and one that does not differ surely is left undecided."""
+    """Less curvature is flatter, more is sharper, and an uncertain difference is undecided."""
     without, flatter, sharper, alike = flatness.rows(SETTINGS)
     tops = {
         without.name: (50, 50),
@@ -119,16 +133,17 @@ def test_the_table_says_which_way_each_row_differs_from_none():
     lines = {line.row: line for line in flatness.table(SETTINGS, trials)}
     for row, word in ((flatter, "flatter"), (sharper, "sharper"), (alike, "undecided")):
         bent, walked = (
-            lines[f"{row.name}: N_eff less that without"],
-            lines[f"{row.name}: rise along rays less that without"],
+            lines[f"{row.name}: N_eff minus baseline"],
+            lines[f"{row.name}: rise along rays minus baseline"],
         )
         assert bent.measured.count(f"({word})") == 3 and walked.measured.count(f"({word})") == 4
         assert "flatter" in bent.paper
     assert (
-        "the last adds at most 0.09" in lines["no augmentation: effective dimension"].measured
+        "the smallest adds at most 0.09" in lines["no augmentation: effective dimension"].measured
     )  # 1 / (1 + 10)
     assert not any(
-        line.row.startswith("no augmentation:") and "without" in line.row for line in lines.values()
+        line.row.startswith("no augmentation:") and "baseline" in line.row
+        for line in lines.values()
     )
 
 

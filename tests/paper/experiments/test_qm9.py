@@ -12,7 +12,7 @@ from augerino.runtime.trials import trial_name
 
 QUICK = qm9.EXPERIMENT.presets["quick"]
 ALL = qm9.rows(qm9.EXPERIMENT.presets["paper"])
-ROWS = {(row.data, row.group, row.kind): row for row in ALL if row.method == "gradient"}
+ROWS = {(row.variant, row.group, row.kind): row for row in ALL if row.method == "gradient"}
 
 
 def molecules(n=6):
@@ -27,7 +27,7 @@ def test_there_are_twelve_rows_beside_the_papers_numbers():
     assert qm9.paper_error(ROWS["homo", "trivial", "none"]) == 52.7
     assert qm9.paper_error(ROWS["homo", "T3", "learned"]) == 33.2
     assert qm9.paper_error(ROWS["lumo", "trivial", "fixed"]) == 29.8
-    assert qm9.paper_error(Row("GAP", "none", data="gap", group="T3")) is None
+    assert qm9.paper_error(Row(name="GAP", kind="none", variant="gap", group="T3")) is None
 
 
 def test_the_papers_settings_are_the_papers():
@@ -39,13 +39,13 @@ def test_the_papers_settings_are_the_papers():
         1536,
         6,
     )
-    assert (paper.weight, paper.train) == (1e-3, None)
+    assert (paper.reg_weight, paper.n_train) == (1e-3, None)
 
 
 @pytest.mark.parametrize("kind", ["none", "learned", "fixed"])
 def test_padding_stays_zero_in_every_row(kind):
     x = molecules()
-    moved = qm9.make_augmentation(QUICK, Row("x", kind))(x)["positions"]
+    moved = qm9.make_augmentation(QUICK, Row(name="x", kind=kind))(x)["positions"]
     assert not moved[~x["mask"]].any() and (kind == "none") == torch.allclose(
         moved, x["positions"], atol=1e-4
     )
@@ -54,16 +54,18 @@ def test_padding_stays_zero_in_every_row(kind):
 def test_only_augerino_learns_and_starts_evenly():
     for kind in ("none", "fixed"):
         assert not [
-            p for p in qm9.make_augmentation(QUICK, Row("x", kind)).parameters() if p.requires_grad
+            p
+            for p in qm9.make_augmentation(QUICK, Row(name="x", kind=kind)).parameters()
+            if p.requires_grad
         ]
-    bounds = qm9.make_augmentation(QUICK, Row("x", "learned", start=0.4)).extent
+    bounds = qm9.make_augmentation(QUICK, Row(name="x", kind="learned", start=0.4)).extent
     assert tuple(bounds) == ag.Affine3d().names and list(bounds.values()) == pytest.approx(
         [0.4] * 9
     )
 
 
 def test_the_fixed_row_is_se3_with_all_rotations_alike():
-    augmentation = qm9.make_augmentation(QUICK, Row("x", "fixed"))
+    augmentation = qm9.make_augmentation(QUICK, Row(name="x", kind="fixed"))
     x = molecules()
     moved = augmentation(x)["positions"]
     for before, after, mask in zip(x["positions"], moved, x["mask"], strict=True):
@@ -73,12 +75,12 @@ def test_the_fixed_row_is_se3_with_all_rotations_alike():
         "positions"
     ]
     assert (
-        middle.abs().amax((0, 1)) > 0.8 * QUICK.translate
-    ).all() and middle.abs().max() <= QUICK.translate
+        middle.abs().amax((0, 1)) > 0.8 * QUICK.fixed_translate
+    ).all() and middle.abs().max() <= QUICK.fixed_translate
 
 
 def test_translations_pay_up_to_a_cap_and_the_rest_up_to_its_limits():
-    augmentation = qm9.make_augmentation(QUICK, Row("x", "learned"))
+    augmentation = qm9.make_augmentation(QUICK, Row(name="x", kind="learned"))
     penalty = qm9.CappedL2(2.5)
     augmentation.distribution.bound = [2.0] * 3 + [3.0] * 3 + [0.5] * 3
     assert penalty(augmentation).item() == pytest.approx(ag.NegativeL2()(augmentation).item())
@@ -92,19 +94,19 @@ def test_the_two_networks_differ_in_what_they_are_invariant_to():
     x = molecules()
     shifted = {**x, "positions": x["positions"] + x["mask"][..., None]}
     for group, invariant in (("T3", True), ("trivial", False)):
-        net = qm9.make_net(QUICK, Row("x", "none", group=group)).eval()
+        net = qm9.make_net(QUICK, Row(name="x", kind="none", group=group)).eval()
         assert torch.allclose(net(x), net(shifted), atol=1e-5) == invariant
 
 
 def test_errors_are_in_the_targets_own_unit():
     model = ag.InvariantModel(
-        qm9.make_net(QUICK, Row("x", "none", group="T3")),
-        qm9.make_augmentation(QUICK, Row("x", "none")),
+        qm9.make_net(QUICK, Row(name="x", kind="none", group="T3")),
+        qm9.make_augmentation(QUICK, Row(name="x", kind="none")),
     ).eval()
     x = molecules()
     with torch.no_grad():
         y = model(x) + torch.tensor([[1.0], [-1.0], [3.0], [-3.0], [0.0], [0.0]])
-    found = qm9.errors(model, Row("x", "none"), (x, y), 440.0, 0, (1, 4, 16))
+    found = qm9.errors(model, Row(name="x", kind="none"), (x, y), 440.0, seed=0, copies=(1, 4, 16))
     assert found == pytest.approx(dict.fromkeys(("1", "4", "16"), 440 * 8 / 6), rel=1e-4)
 
 
@@ -133,9 +135,9 @@ def test_the_table_names_the_learned_bounds_of_every_kind():
     [
         ({"targets": ("hmoo",)}, "no property 'hmoo'. Did you mean 'homo'"),
         ({"layers": 0}, "layers must be at least 1"),
-        ({"rise": 1.0}, "rise is a share"),
+        ({"lr_warm_up": 1.0}, "lr_warm_up must be at least 0 and below 1, but got 1.0"),
     ],
 )
-def test_wrong_settings_are_told_in_one_sentence(changes, message):
+def test_invalid_settings_are_rejected(changes, message):
     with pytest.raises(ag.InputError, match=message):
         qm9.Qm9(**changes).check()

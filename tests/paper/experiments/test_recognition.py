@@ -1,4 +1,4 @@
-"""The experiments that recognise photographs: what their rows learn and see, what copies mean, and the known answer."""
+"""cifar10 and stl10: their rows, the meaning of copies, and the known answer."""
 
 import dataclasses
 import sys
@@ -12,7 +12,7 @@ from augerino.data.synthetic.shades import shades
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
-from augerino.paper.datasets.labelled import Labelled
+from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import cifar10, stl10
 from augerino.paper.experiments.policies import PublishedPolicy
 from augerino.paper.experiments.recognition import (
@@ -20,7 +20,7 @@ from augerino.paper.experiments.recognition import (
     bounds_text,
     make_net,
     measure,
-    skipped,
+    skip_reason,
     train_row,
 )
 from augerino.paper.experiments.settings import Row
@@ -38,7 +38,7 @@ def test_the_papers_settings_are_the_papers():
             0.01,
             128,
         )
-        assert max(paper.weights) / min(paper.weights) >= 1000 and paper.seeds >= 3
+        assert max(paper.reg_weights) / min(paper.reg_weights) >= 1000 and paper.seeds >= 3
     assert catalogue.find("cifar10").presets["paper"].sizes == (50_000,)
     assert catalogue.find("cifar10").presets["cpu"].sizes == (1_000, 5_000, 10_000)
 
@@ -46,7 +46,11 @@ def test_the_papers_settings_are_the_papers():
 class TestRows:
     def test_each_size_has_every_kind_and_one_size_all_settings(self):
         settings = cifar10.Cifar10(
-            sizes=(100, 200), sweep=200, weight=0.01, weights=(0.001, 0.01, 1.0), tolerances=(0.1,)
+            sizes=(100, 200),
+            sweep_size=200,
+            reg_weight=0.01,
+            reg_weights=(0.001, 0.01, 1.0),
+            tolerances=(0.1,),
         )
         rows = cifar10.rows(settings)
         assert len({trial_name(row.name, 0) for row in rows}) == len(rows)
@@ -54,10 +58,12 @@ class TestRows:
             ("100", [0.01], [0.03]),
             ("200", [0.001, 0.01, 1.0], [0.03, 0.1]),
         ):
-            chosen = [row for row in rows if row.data == size]
+            chosen = [row for row in rows if row.variant == size]
             assert {row.kind for row in chosen} == {"none", "fixed", "policy", "learned"}
             assert [
-                row.weight for row in chosen if row.kind == "learned" and row.method == "gradient"
+                row.reg_weight
+                for row in chosen
+                if row.kind == "learned" and row.method == "gradient"
             ] == weights
             assert [
                 row.tolerance for row in chosen if row.method == "probe" and not row.refit
@@ -82,26 +88,28 @@ class TestRows:
 
     def test_a_refit_trains_the_network_from_its_start_on_what_was_learned(self):
         settings = cifar10.Cifar10(epochs=1, batch_size=32, net="small", width=4)
-        row = Row("x", "learned", start=0.3, method="probe", tolerance=0.03, refit=True)
+        row = Row(name="x", kind="learned", start=0.3, method="probe", tolerance=0.03, refit=True)
         x, y = torch.randint(255, (96, 3, 12, 12), dtype=torch.uint8), torch.arange(96) % 10
         found = {}
         for one in (row, dataclasses.replace(row, refit=False)):
             torch.manual_seed(0)
             net = make_net(settings, (0.5,) * 3, (0.2,) * 3)
             found[one.refit] = train_row(
-                settings, one, 0, x, y, net, cifar10.make_augmentation(one)
+                settings, one, 0, x, y, net=net, augmentation=cifar10.make_augmentation(one)
             )
         assert (
             found[True].extent == found[False].extent
             and found[True].history.epochs[0].loss == found[False].history.epochs[0].loss
         )
-        assert found[True].augmentation.distribution.rate.tolist() == [21 / 256] * 6 + [1.0]
+        affine, flip = found[True].augmentation.distribution.parts
+        assert affine.rate.tolist() == [21 / 256] * 6
+        assert flip.rate.tolist() == flip.probability.tolist()
         one, other = (next(learned.model.net.parameters()) for learned in found.values())
         assert not torch.equal(one, other)
 
     def test_the_larger_subset_holds_the_smaller(self):
         x, y = torch.arange(40, dtype=torch.uint8).reshape(40, 1, 1, 1), torch.arange(40) % 10
-        whole = Labelled(x, y, x[:5], y[:5])
+        whole = ImageSplit(x, y, x[:5], y[:5])
         assert torch.equal(
             whole.subset(30, None, 3).x_train[:10], whole.subset(10, None, 3).x_train
         )
@@ -110,25 +118,25 @@ class TestRows:
 class TestSettings:
     def test_steps_end_a_training_early_and_never_lengthen_it(self):
         settings = RecognitionSettings(epochs=50, batch_size=100, steps=200)
-        assert [settings.passes(n) for n in (100, 1_000, 10_000, 10**6)] == [50, 20, 2, 1]
-        assert RecognitionSettings(epochs=50).passes(10**6) == 50
+        assert [settings.epochs_for(n) for n in (100, 1_000, 10_000, 10**6)] == [50, 20, 2, 1]
+        assert RecognitionSettings(epochs=50).epochs_for(10**6) == 50
 
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            (RecognitionSettings(memory=0.9), "memory is 0.999 in this experiment"),
+            (RecognitionSettings(augmentation_beta2=0.9), "must be 0.999 in this experiment"),
             (RecognitionSettings(steps=0), "steps must be at least 1"),
-            (cifar10.Cifar10(sizes=()), "sizes must be numbers of training images"),
-            (stl10.Stl10(factor=0), "factor must be at least 1"),
+            (cifar10.Cifar10(sizes=()), "sizes must be one or more numbers of training images"),
+            (stl10.Stl10(downscale=0), "downscale must be at least 1"),
         ],
     )
-    def test_what_cannot_be_is_refused(self, settings, message):
+    def test_invalid_settings_are_rejected(self, settings, message):
         with pytest.raises(ag.InputError, match=message):
             settings.check()
 
 
 class Sides(torch.nn.Module):
-    """Tells which half of an image is lighter, surely; it has a weight so that there is something to train."""
+    """Predicts with certainty which half of an image is lighter; has one trainable weight."""
 
     def __init__(self):
         super().__init__()
@@ -140,16 +148,19 @@ class Sides(torch.nn.Module):
 
 
 def test_copies_of_a_fixed_augmentation_are_drawn_in_evaluation_and_only_then():
-    """Mirroring swaps the answer, so the fixed row is right in half of its single copies, and always without any."""
+    """Mirroring swaps the label: the fixed row is right in half of its copies, bare always."""
     x = torch.zeros(200, 3, 4, 8, dtype=torch.uint8)
     x[..., :4] = 200
     y = torch.zeros(200, dtype=torch.long)
     net = torch.nn.Sequential(Standard(0, flip=True), Sides())
     settings = RecognitionSettings(epochs=1, lr=1e-6)
     both = torch.cat([x, x.flip(-1)]), torch.cat([y, y + 1])
-    for row, expected in ((Row("fixed", "fixed"), (0.3, 0.7)), (Row("none", "none"), (1.0, 1.0))):
-        learned = train_row(settings, row, 0, *both, net, None)
-        found = measure(learned, row, Labelled(*both, x, y), 0)["accuracy"]
+    for row, expected in (
+        (Row(name="fixed", kind="fixed"), (0.3, 0.7)),
+        (Row(name="none", kind="none"), (1.0, 1.0)),
+    ):
+        learned = train_row(settings, row, 0, *both, net=net, augmentation=None)
+        found = measure(learned, row, ImageSplit(*both, x, y), 0)["accuracy"]
         assert found["bare"] == 1.0 and expected[0] <= found["1"] <= expected[1]
         assert not net[0].always
 
@@ -167,7 +178,7 @@ def test_a_row_without_its_library_is_skipped_with_the_reason(monkeypatch):
     rows = [row for row in cifar10.rows(settings) if row.kind == "policy"]
     monkeypatch.setattr(cifar10, "rows", lambda _: rows)
     trials = [{"row": row.name, **cifar10.trial(settings, row, 0, None)} for row in rows]
-    assert all("torchvision" in skipped(trials, row) for row in rows)
+    assert all("torchvision" in skip_reason(trials, row) for row in rows)
     assert all(
         line.measured.startswith("not run: This needs torchvision")
         for line in cifar10.table(settings, trials)
@@ -180,12 +191,12 @@ def test_bounds_read_well():
     trials.append({"bounds": {"rotate": 0.4, "flip_horizontal": 0.8}, "unfinished": ["rotate"]})
     assert (
         bounds_text(trials)
-        == "rotate 0.300 ± 0.141, flip_horizontal in 45 ± 7 % (still moving at the end: rotate)"
+        == "rotate 0.300 ± 0.141, flip_horizontal in 45 ± 7 % (not converged: rotate)"
     )
 
 
 def test_bounds_of_a_trial_come_back():
-    augmentation = cifar10.make_augmentation(Row("x", "learned", method="probe"))
+    augmentation = cifar10.make_augmentation(Row(name="x", kind="learned", method="probe"))
     wanted = {name: 0.05 * (i + 1) for i, name in enumerate(augmentation.names)}
     augmentation.extent = wanted
     assert augmentation.extent == pytest.approx(wanted, abs=1e-5)
@@ -193,13 +204,15 @@ def test_bounds_of_a_trial_come_back():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wide(seed):
-    """The known answer: any contrast, no brightness. From the same start, one stays wide and the other all but vanishes."""
+    """The known answer: any contrast, no brightness. From the same start, only contrast stays."""
     data = shades(400, seed=seed, side=12)
     torch.manual_seed(seed)
     net = Normalized(SmallCNN(3, 2, 8), [0.5] * 3, [0.25] * 3)
-    augmentation = stl10.make_augmentation(Row("known", "learned", start=0.3, data=stl10.KNOWN))
+    augmentation = stl10.make_augmentation(
+        Row(name="known", kind="learned", start=0.3, variant=stl10.SYNTHETIC)
+    )
     assert augmentation.names == ("brightness", "contrast")
-    assert stl10.make_augmentation(Row("photographs", "learned", start=0.3)).names == (
+    assert stl10.make_augmentation(Row(name="photographs", kind="learned", start=0.3)).names == (
         "contrast",
         "brightness",
     )

@@ -1,4 +1,4 @@
-"""Vector fields turn as they move; labels move without being mixed."""
+"""Vector fields rotate with the image; labels move without interpolation."""
 
 import math
 
@@ -14,8 +14,8 @@ from tests.transforms.actions.test_points import MOVED, SIZE, at, places
 
 
 @MOVED
-def test_a_field_of_displacements_is_that_of_the_moved_plane(transform, coordinates):
-    """v(p) = p - centre goes to (g v)(p) = L g^-1 p = p - centre - shift: linear, so no interpolation errs."""
+def test_a_field_of_displacements_moves_with_the_plane(transform, coordinates):
+    """v(p) = p - centre becomes p - centre - shift; linear, so interpolation is exact."""
     across, down = places(*SIZE)
     field = torch.stack([(across - 22).expand(SIZE), (down - 16).expand(SIZE)])[None]
     moved = ag.VectorField(transform)(field, at(coordinates))
@@ -35,26 +35,23 @@ def test_a_field_of_displacements_is_that_of_the_moved_plane(transform, coordina
 
 
 @pytest.mark.parametrize("transform", [ag.RotoTranslate2d(), ag.RotoTranslate2d(0.2)])
-def test_the_gradient_of_a_picture_turns_with_the_picture(transform):
-    """The contract against a warped picture: for rigid maps, the gradient of g x is g of the gradient of x."""
+def test_the_gradient_of_an_image_rotates_with_the_image(transform):
+    """For rigid maps, the spatial gradient of g x is g applied to the gradient of x."""
 
     def gradient(x):
-        dx, dy = (
-            (x[..., 1:-1, 2:] - x[..., 1:-1, :-2]) / 2,
-            (x[..., 2:, 1:-1] - x[..., :-2, 1:-1]) / 2,
-        )
+        dx = (x[..., 1:-1, 2:] - x[..., 1:-1, :-2]) / 2
+        dy = (x[..., 2:, 1:-1] - x[..., :-2, 1:-1]) / 2
         return F.pad(torch.cat([dx, dy], dim=1), [1] * 4)
 
-    x, t = (
-        smooth_images(2, 1, 60, 80) ** 3,
-        at((0.7, 3.0, -2.0), 2),
-    )  # cubed, so that nothing is left at the border
-    moved, expected = ag.VectorField(transform)(gradient(x), t), gradient(transform(x, t))
+    x = smooth_images(2, 1, 60, 80) ** 3  # cubed, so that it vanishes at the border
+    t = at((0.7, 3.0, -2.0), 2)
+    moved = ag.VectorField(transform)(gradient(x), t)
+    expected = gradient(transform(x, t))
     assert (moved - expected).abs().max() < 0.05 * expected.abs().max()
 
 
 @MOVED
-def test_fields_keep_the_laws_of_transforms(transform, coordinates):
+def test_fields_satisfy_the_laws_of_transforms(transform, coordinates):
     if not any(coordinate.discrete for coordinate in transform.coordinates):
         check_transform(
             ag.VectorField(transform),
@@ -65,8 +62,8 @@ def test_fields_keep_the_laws_of_transforms(transform, coordinates):
 
 
 @MOVED
-def test_labels_are_those_of_the_scores_wherever_these_are_clear(transform, coordinates):
-    """The nearest pixel has at least a quarter of the bilinear weight: a score above 3/4 leaves no other label."""
+def test_labels_agree_with_warped_scores_where_these_are_decisive(transform, coordinates):
+    """The nearest pixel has a bilinear weight of at least 1/4, so a score above 3/4 is decisive."""
     labels = torch.randint(0, 5, (1, 8, 11)).repeat_interleave(4, 1).repeat_interleave(4, 2)
     t = at(coordinates)
     moved = ag.LabelMap(transform)(labels, t)
@@ -81,8 +78,9 @@ def test_labels_are_those_of_the_scores_wherever_these_are_clear(transform, coor
     assert (moved[scores.sum(dim=1) < 0.2] == 255).all()
 
 
-def test_a_quarter_turn_of_labels_is_exact_there_and_back():
-    labels, t = torch.randint(0, 9, (2, 7, 7), dtype=torch.uint8), torch.full((2, 1), math.pi / 2)
+def test_a_quarter_turn_of_labels_is_exact_and_invertible():
+    labels = torch.randint(0, 9, (2, 7, 7), dtype=torch.uint8)
+    t = torch.full((2, 1), math.pi / 2)
     action = ag.LabelMap(ag.Affine2d("rotate"))
     assert torch.equal(action(labels, t), labels.rot90(-1, (1, 2)))
     assert torch.equal(action.inverse(action(labels, t), t), labels)
@@ -109,17 +107,17 @@ def test_labels_from_outside_are_marked():
         (torch.ones(2, 4, 4, dtype=torch.bool), "of torch.bool"),
         (
             torch.ones(2, 4, 4, dtype=torch.int8),
-            "cannot mark what comes from outside by 255 in torch.int8",
+            "marks pixels from outside the image by 255, which torch.int8 cannot hold",
         ),
     ],
 )
-def test_what_is_no_label_map_is_refused(labels, problem):
+def test_inputs_that_are_no_label_map_are_rejected(labels, problem):
     for act in (ag.LabelMap(ag.Flip("vertical")), ag.LabelMap(ag.Flip("vertical")).inverse):
         with pytest.raises(ag.InputError, match=problem):
             act(labels, torch.ones(2, 1))
 
 
-def test_a_field_with_other_components_is_refused():
+def test_a_field_with_another_number_of_components_is_rejected():
     with pytest.raises(
         ag.InputError,
         match=r"VectorField needs floating-point fields \(B, 2, H, W\), but got \(2, 3, 4, 4\)",

@@ -1,4 +1,4 @@
-"""Keypoints and boxes go where the picture under them goes."""
+"""Keypoints and boxes move with the image."""
 
 import math
 
@@ -10,7 +10,7 @@ from augerino.testing import check_transform
 from augerino.transforms import Compose
 
 HEIGHT, WIDTH = SIZE = (32, 44)
-#: each with coordinates that keep the middle of the picture in view
+#: transforms with coordinates that keep the centre of the image in view
 MOVES = {
     "affine": (ag.Affine2d(), (0.1, -0.2, 0.6, 0.2, -0.15, 0.1)),
     "rigid": (ag.RotoTranslate2d(), (-0.9, 3.0, -2.5)),
@@ -37,10 +37,10 @@ def at(coordinates, batch=1):
 
 
 def places(height, width):
-    """The centres of the pixels, (x, y)."""
-    return torch.arange(width, dtype=torch.float64) + 0.5, torch.arange(
-        height, dtype=torch.float64
-    )[:, None] + 0.5
+    """Pixel centres: x, (width,), and y, (height, 1)."""
+    across = torch.arange(width, dtype=torch.float64) + 0.5
+    down = torch.arange(height, dtype=torch.float64)[:, None] + 0.5
+    return across, down
 
 
 def centre_of_mass(x):
@@ -53,20 +53,18 @@ def centre_of_mass(x):
 def test_a_point_on_a_bright_spot_follows_it(transform, coordinates):
     points = torch.tensor([[25.5, 13.5], [18.0, 20.0]], dtype=torch.float64)
     across, down = places(*SIZE)
-    spots = torch.stack([torch.exp(-((across - x) ** 2 + (down - y) ** 2) / 4) for x, y in points])[
-        None
-    ]
+    spots = [torch.exp(-((across - x) ** 2 + (down - y) ** 2) / 4) for x, y in points]
+    picture = torch.stack(spots)[None]
     moved = ag.Keypoints(transform, SIZE)(points[None], at(coordinates))
     assert (moved - points).abs().max() > 1
-    assert torch.allclose(moved, centre_of_mass(transform(spots, at(coordinates))), atol=0.02)
+    assert torch.allclose(moved, centre_of_mass(transform(picture, at(coordinates))), atol=0.02)
 
 
 @MOVED
-def test_points_keep_the_laws_of_transforms(transform, coordinates):
+def test_points_satisfy_the_laws_of_transforms(transform, coordinates):
     x = torch.rand(3, 5, 2, dtype=torch.float64) * 30
-    if (
-        transform.canvas(SIZE) != SIZE
-    ):  # zero coordinates move points from the image's corner to the canvas's
+    if transform.canvas(SIZE) != SIZE:
+        # At zero coordinates, positions change from the corner of the image to that of the canvas.
         still = torch.zeros(3, len(coordinates), dtype=torch.float64)
         margin = (transform.canvas(SIZE)[0] - HEIGHT) / 2
         assert torch.allclose(ag.Keypoints(transform, SIZE)(x, still), x + margin, atol=1e-9)
@@ -83,7 +81,7 @@ def test_points_keep_the_laws_of_transforms(transform, coordinates):
 
 
 @MOVED
-def test_a_box_is_the_hull_of_what_was_in_it(transform, coordinates):
+def test_a_box_becomes_the_bounding_box_of_its_image(transform, coordinates):
     box = torch.tensor([[[16.0, 11.0, 28.0, 19.0]]], dtype=torch.float64)
     picture = torch.zeros(1, 1, *SIZE, dtype=torch.float64)
     picture[..., 11:19, 16:28] = 1
@@ -91,7 +89,7 @@ def test_a_box_is_the_hull_of_what_was_in_it(transform, coordinates):
     lit = transform(picture, at(coordinates))[0, 0] > 0.05
     columns, rows = lit.any(0).nonzero().flatten(), lit.any(1).nonzero().flatten()
     seen = torch.stack([columns[0], rows[0], columns[-1] + 1, rows[-1] + 1])
-    assert (moved - seen).abs().max() < 1.5  # a corner lights a pixel that it is in, or not
+    assert (moved - seen).abs().max() < 1.5  # a pixel at a corner may be lit or not
 
 
 @pytest.mark.parametrize(
@@ -102,7 +100,7 @@ def test_a_box_is_the_hull_of_what_was_in_it(transform, coordinates):
         (Compose([ag.Flip(), ag.Affine2d("translate_x")]), (1.0, 0.0, 0.3)),
     ],
 )
-def test_boxes_come_back_exactly_where_their_sides_stay_upright(transform, coordinates):
+def test_the_inverse_is_exact_where_boxes_stay_axis_aligned(transform, coordinates):
     boxes = torch.tensor([[[1.0, 2.0, 5.0, 9.0], [0.0, 0.0, 44.0, 32.0]]], dtype=torch.float64)
     action = ag.Boxes(transform, SIZE)
     assert torch.allclose(
@@ -110,7 +108,7 @@ def test_boxes_come_back_exactly_where_their_sides_stay_upright(transform, coord
     )
 
 
-def test_a_box_that_turned_there_and_back_holds_the_box():
+def test_rotating_a_box_and_back_encloses_the_box():
     box, t = torch.tensor([[[10.0, 12.0, 20.0, 16.0]]]), torch.tensor([[0.6]])
     action = ag.Boxes(ag.Affine2d("rotate"), SIZE)
     back = action.inverse(action(box, t), t)
@@ -137,14 +135,14 @@ def test_a_box_that_turned_there_and_back_holds_the_box():
         ),
     ],
 )
-def test_outputs_of_another_kind_are_refused(action, output, needs):
+def test_outputs_of_another_kind_are_rejected(action, output, needs):
     for act in (action, action.inverse):
         with pytest.raises(ag.InputError, match=needs):
             act(output, torch.zeros(2, 1))
 
 
 @pytest.mark.parametrize("size", [(3,), (0, 4), (3.5, 4), (1, 2, 3)])
-def test_a_size_that_is_none_is_refused(size):
+def test_an_invalid_size_is_rejected(size):
     with pytest.raises(ag.InputError, match=r"size as \(height, width\)"):
         ag.Keypoints(ag.Affine2d("rotate"), size)
 
@@ -152,11 +150,13 @@ def test_a_size_that_is_none_is_refused(size):
 @pytest.mark.parametrize(
     "transform", [ag.Gain(), ag.Affine3d("rotate_z"), Compose([ag.Flip(), ag.NoiseLevel()])]
 )
-def test_what_moves_no_points_of_images_is_refused_at_once(transform):
+def test_transforms_without_a_point_map_are_rejected(transform):
     for make in (
         lambda: ag.Boxes(transform, SIZE),
         lambda: ag.VectorField(transform),
         lambda: ag.LabelMap(transform),
     ):
-        with pytest.raises(ag.InputError, match="does not say how it moves the points of an image"):
+        with pytest.raises(
+            ag.InputError, match="does not define how it moves the points of an image"
+        ):
             make()

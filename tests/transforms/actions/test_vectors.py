@@ -1,4 +1,4 @@
-"""Vectors turn as the differences of points do."""
+"""Vectors transform like differences of points."""
 
 import pytest
 import torch
@@ -26,8 +26,9 @@ def test_differences_of_points_in_space_are_vectors():
     ],
 )
 def test_differences_of_points_in_an_image_are_vectors(transform):
-    points, t = ag.Keypoints(transform, (20, 30)), torch.randn(4, 3, dtype=torch.float64)
-    t[:, -1] = 1  # a flip, if it is one
+    points = ag.Keypoints(transform, (20, 30))
+    t = torch.randn(4, 3, dtype=torch.float64)
+    t[:, -1] = 1  # flips, if this coordinate is a flip
     p, q = torch.randn(2, 4, 6, 2, dtype=torch.float64)
     assert torch.allclose(ag.Vectors(transform)(p - q, t), points(p, t) - points(q, t), atol=1e-9)
 
@@ -38,7 +39,7 @@ def test_differences_of_points_in_an_image_are_vectors(transform):
     ids=lambda t: type(t).__name__,
 )
 @pytest.mark.parametrize("rows", [(), (4,)])
-def test_vectors_keep_the_laws_of_transforms(transform, rows):
+def test_vectors_satisfy_the_laws_of_transforms(transform, rows):
     action = ag.Vectors(transform)
     t = torch.randn(3, len(transform.names), dtype=torch.float64)
     check_transform(
@@ -49,7 +50,7 @@ def test_vectors_keep_the_laws_of_transforms(transform, rows):
     )
 
 
-def test_vectors_of_another_kind_are_refused():
+def test_vectors_of_another_dimension_are_rejected():
     with pytest.raises(
         ag.InputError,
         match=r"Vectors needs floating-point vectors \(B, N, 3\) or \(B, 3\), but got \(2, 4, 2\)",
@@ -57,8 +58,8 @@ def test_vectors_of_another_kind_are_refused():
         ag.Vectors(ag.Affine3d("rotate_z"))(torch.rand(2, 4, 2), torch.zeros(2, 1))
 
 
-def test_forces_of_an_invariant_energy_come_back_as_they_are():
-    """The law that makes an action right: for an equivariant network the average changes nothing."""
+def test_averaging_leaves_equivariant_forces_unchanged():
+    """For an equivariant network, the average over the group changes nothing."""
 
     class Springs(torch.nn.Module):
         def forward(self, batch):

@@ -1,1 +1,1 @@
-"""The datasets of the paper, from files at hand or downloaded."""
+"""The datasets of the paper, read from local files or downloaded."""

@@ -1,4 +1,4 @@
-"""CamVid (Brostow, Fauqueur, Cipolla 2009), street scenes with a class a pixel, and the paper's rotCamVid."""
+"""CamVid (Brostow, Fauqueur, Cipolla 2009): labeled street scenes; and the paper's rotCamVid."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.arrays import IGNORE
 from augerino.data.readers import archives
 from augerino.data.readers.folders import images_below
@@ -20,7 +20,7 @@ from augerino.errors import InputError
 from augerino.transforms import Affine2d
 from augerino.transforms.functional import warp
 
-COLORS = {  # the usual ones of CamVid
+COLORS = {  # the standard colors of CamVid
     "sky": (128, 128, 128),
     "building": (128, 0, 0),
     "pole": (192, 192, 128),
@@ -34,15 +34,13 @@ COLORS = {  # the usual ones of CamVid
     "bicyclist": (0, 128, 192),
 }
 CLASSES = tuple(COLORS)
-VOID = len(
-    CLASSES
-)  # what the release calls a pixel of which nothing is known; here it becomes IGNORE
+VOID = len(CLASSES)  # label of unlabeled pixels in the release; converted to IGNORE
 PARTS = ("train", "val", "test")
 SMALL = "camvid_small.npz"
 
 
 class Streets(NamedTuple):
-    """Images (N, 3, H, W) and label maps (N, H, W), bytes both: labels are 0 to 10, and 255 where nothing is to be learned."""
+    """Images (N, 3, H, W) and label maps (N, H, W), both bytes; labels 0 to 10, 255 = ignore."""
 
     x_train: Tensor
     y_train: Tensor
@@ -53,49 +51,56 @@ class Streets(NamedTuple):
 
 
 def camvid(folder: str | Path | None = None) -> Streets:
-    """The 367 + 101 + 233 scenes in 11 classes, from the folders of the SegNet release or from `camvid_small.npz`.
+    """The 367 + 101 + 233 scenes in 11 classes, from the SegNet release or `camvid_small.npz`.
 
-    The release (Badrinarayanan, Kendall, Cipolla 2017; 360×480) is the folder with train, trainannot, val, valannot, test and
-    testannot, or one that has it as CamVid. `camvid_small.npz` holds the same scenes at 120×160: arrays x_train (N, H, W, 3)
-    and y_train (N, H, W) of bytes, and so on. Nothing is downloaded.
+    The release (Badrinarayanan, Kendall, Cipolla 2017; 360×480) is a folder with train, trainannot,
+    val, valannot, test and testannot, or a folder that contains it as CamVid. `camvid_small.npz`
+    holds the same scenes at 120×160: arrays x_train (N, H, W, 3) and y_train (N, H, W) of bytes,
+    and so on. Nothing is downloaded.
     """
     root = _release(Path(folder)) if folder is not None else None
     if root is not None:
-        return Streets(*(array for part in PARTS for array in _read_part(root, part)))
-    found = cache.find(SMALL, folder)
+        arrays = [array for part in PARTS for array in _read_part(root, part)]
+        return Streets(*arrays)
+    found = downloads.find(SMALL, folder)
     if found is None:
+        where = "" if folder is None else f" in {shown(folder)}"
         raise InputError(
-            f"CamVid is not {'in ' + shown(folder) if folder is not None else 'there'}: name the folder that holds the SegNet "
-            f"release (train, trainannot, val, ...) or {SMALL} with --data DIR."
+            f"CamVid was not found{where}: give the folder that holds the SegNet release "
+            f"(train, trainannot, val, ...) or {SMALL} with --data DIR."
         )
     return _read_small(found)
 
 
 def _release(folder: Path) -> Path | None:
-    """The folder of the release, if this is it or has it."""
-    return next(
-        (place for place in (folder, folder / "CamVid") if (place / "train").is_dir()), None
-    )
+    """The folder of the release: this one or its subfolder CamVid; None if neither is."""
+    for root in (folder, folder / "CamVid"):
+        if (root / "train").is_dir():
+            return root
+    return None
 
 
 def _read_part(root: Path, part: str) -> tuple[Tensor, Tensor]:
-    """One part of the release: its images in the order of their names, and their masks."""
+    """Images and label maps of one part of the release, in the order of their names."""
     for name in (part, f"{part}annot"):
         if not (root / name).is_dir():
             raise InputError(
                 f"CamVid in {shown(root)} lacks the folder {name}: it should have {_folders()}."
             )
     names = [Path(name).name for name in images_below(root / part, root)]
-    lonely = [name for name in names if not (root / f"{part}annot" / name).is_file()]
-    if lonely or not names:
-        what = f"these have none: {some(lonely)}" if lonely else "there are no images"
+    without_mask = [name for name in names if not (root / f"{part}annot" / name).is_file()]
+    if without_mask or not names:
+        fault = f"these have none: {some(without_mask)}" if names else "there are no images"
         raise InputError(
-            f"Every image in {shown(root / part)} needs a mask of its name in {part}annot, but {what}."
+            f"Every image in {shown(root / part)} needs a mask of the same name in {part}annot, "
+            f"but {fault}."
         )
     form: Form | None = None
-    images, masks = [], []
+    images = []
+    masks = []
     for name in names:
-        image_name, mask_name = f"{part}/{name}", f"{part}annot/{name}"
+        image_name = f"{part}/{name}"
+        mask_name = f"{part}annot/{name}"
         with open_file(root / image_name, image_name) as file:
             if form is None:
                 header = read_header(file, image_name, resize=False)
@@ -106,8 +111,9 @@ def _read_part(root: Path, part: str) -> tuple[Tensor, Tensor]:
             mask = read_mask(file, mask_name)
         if mask.shape != (form.height, form.width):
             raise InputError(
-                f"A mask must have the size of its image, but {shown(mask_name)} has {mask.shape[0]}×{mask.shape[1]} and "
-                f"{shown(image_name)} {form.height}×{form.width} pixels."
+                f"A mask must have the size of its image, but {shown(mask_name)} has "
+                f"{mask.shape[0]}×{mask.shape[1]} and {shown(image_name)} "
+                f"{form.height}×{form.width} pixels."
             )
         masks.append(_labels(mask, mask_name))
     return torch.stack(images), torch.stack(masks)
@@ -120,74 +126,78 @@ def _folders() -> str:
 def _read_small(path: Path) -> Streets:
     wanted: dict[str, tuple[int | None, ...]] = {}
     for part in PARTS:
-        wanted |= {f"x_{part}": (None, None, None, 3), f"y_{part}": (None, None, None)}
+        wanted[f"x_{part}"] = (None, None, None, 3)
+        wanted[f"y_{part}"] = (None, None, None)
     arrays = archives.read_npz(path, wanted)
     found = []
     for part in PARTS:
-        x, y = arrays[f"x_{part}"], arrays[f"y_{part}"]
+        x = arrays[f"x_{part}"]
+        y = arrays[f"y_{part}"]
         if x.shape[:3] != y.shape:
             raise InputError(
-                f"Masks must have the size of their images, but {shown(path)} has x_{part} {x.shape} and y_{part} {y.shape}."
+                f"Masks must have the size of their images, but {shown(path)} has "
+                f"x_{part} {x.shape} and y_{part} {y.shape}."
             )
         if x.dtype != np.uint8 or not x.size:
             raise InputError(
-                f"The array 'x_{part}' in {shown(path)} should hold images as bytes, but is {x.shape} of {x.dtype}."
+                f"The array 'x_{part}' in {shown(path)} should hold images as bytes, "
+                f"but is {x.shape} of {x.dtype}."
             )
-        found += [
-            torch.from_numpy(x).permute(0, 3, 1, 2).contiguous(),
-            _labels(y, f"y_{part} in {path}"),
-        ]
+        found.append(torch.from_numpy(x).permute(0, 3, 1, 2).contiguous())
+        found.append(_labels(y, f"y_{part} in {path}"))
     return Streets(*found)
 
 
 def _labels(mask: np.ndarray, name: str) -> Tensor:
-    """CamVid's labels as bytes, void as IGNORE."""
+    """CamVid's labels as bytes, with VOID converted to IGNORE."""
     if mask.dtype.kind not in "ui" or int(mask.min()) < 0 or int(mask.max()) > VOID:
         raise InputError(
-            f"CamVid's labels are 0 to {VOID - 1}, and {VOID} for void, but {shown(name)} holds {mask.min()} to {mask.max()}."
+            f"CamVid's labels are 0 to {VOID - 1}, and {VOID} for void, "
+            f"but {shown(name)} holds {mask.min()} to {mask.max()}."
         )
     return torch.from_numpy(np.where(mask == VOID, IGNORE, mask).astype(np.uint8))
 
 
-def reduced(images: Tensor, masks: Tensor, factor: int) -> tuple[Tensor, Tensor]:
-    """Scenes made smaller by a whole factor: the mean of each block of an image, the label in its middle.
+def downscale_scenes(images: Tensor, masks: Tensor, factor: int) -> tuple[Tensor, Tensor]:
+    """Downscales scenes: the mean of each block of an image, and the label at its center.
 
-    images: (N, C, H, W) bytes   masks: (N, H, W)   returns both with sides H // factor, W // factor
+    images: (N, C, H, W) bytes   masks: (N, H, W)   returns both with sides H//factor, W//factor
     """
-    small = [
-        F.avg_pool2d(part.float(), factor).round().to(torch.uint8) for part in images.split(100)
-    ]
-    height, width = images.shape[-2] // factor, images.shape[-1] // factor
-    middle = slice(factor // 2, None, factor)
-    return torch.cat(small), masks[:, middle, middle][:, :height, :width].contiguous()
+    pooled = [F.avg_pool2d(part.float(), factor) for part in images.split(100)]
+    small = torch.cat([part.round().to(torch.uint8) for part in pooled])
+    height, width = small.shape[-2:]
+    center = slice(factor // 2, None, factor)
+    return small, masks[:, center, center][:, :height, :width].contiguous()
 
 
 def rotated(images: Tensor, masks: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """rotCamVid: every scene turned once about its centre, by an angle of its own anywhere in the full circle.
+    """rotCamVid: each scene rotated once about its center, by a random angle in the full circle.
 
-    Images are sampled bilinearly, labels from the nearest pixel. Where the turned frame shows something from outside the image,
-    wholly or in part, the image is black and the label 255, so that neither loss nor scores count it.
+    Images are sampled bilinearly, labels from the nearest pixel. Pixels that come wholly or partly
+    from outside the image are black with label 255, so that neither loss nor scores count them.
 
     Reference: Benton, Finzi, Izmailov, Wilson (2020), appendix on semantic segmentation.
 
     Args:
         images: (N, C, H, W), bytes.
         masks: (N, H, W), bytes.
-        seed: of the angles; the same one turns every scene the same way every time.
+        seed: of the angles.
     """
     if len(images) != len(masks) or images.shape[-2:] != masks.shape[-2:]:
         raise InputError(
-            f"Masks must have the size of their images, but images are {tuple(images.shape)} and masks {tuple(masks.shape)}."
+            "Masks must have the size of their images, "
+            f"but images are {tuple(images.shape)} and masks {tuple(masks.shape)}."
         )
-    angles = (
-        2 * torch.rand(len(images), 1, generator=torch.Generator().manual_seed(seed)) - 1
-    ) * math.pi
+    generator = torch.Generator().manual_seed(seed)
+    angles = (2 * torch.rand(len(images), 1, generator=generator) - 1) * math.pi
     height, width = images.shape[-2:]
-    pulls = Affine2d("rotate").matrix(-angles, (height, width))
-    turned: tuple[list[Tensor], list[Tensor]] = ([], [])
-    for x, y, pull in zip(images.split(100), masks.split(100), pulls.split(100), strict=True):
-        seen = warp(torch.ones(len(x), 1, height, width), pull) > 0.999
-        labels = warp(y[:, None].float(), pull, sampling="nearest").to(torch.uint8)
-        turned[0].append((warp(x.float(), pull) * seen).round().to(torch.uint8))
-        turned[1].append(torch.where(seen, labels, IGNORE)[:, 0])
-    return torch.cat(turned[0]), torch.cat(turned[1])
+    # The warp maps output pixels to input pixels, hence the inverse rotation.
+    matrices = Affine2d("rotate").matrix(-angles, (height, width))
+    new_images = []
+    new_masks = []
+    for x, y, matrix in zip(images.split(100), masks.split(100), matrices.split(100), strict=True):
+        covered = warp(torch.ones(len(x), 1, height, width), matrix) > 0.999
+        labels = warp(y[:, None].float(), matrix, sampling="nearest").to(torch.uint8)
+        new_images.append((warp(x.float(), matrix) * covered).round().to(torch.uint8))
+        new_masks.append(torch.where(covered, labels, IGNORE)[:, 0])
+    return torch.cat(new_images), torch.cat(new_masks)

@@ -1,4 +1,4 @@
-"""CIFAR-10 (Krizhevsky 2009): 32×32 photographs of ten kinds of things."""
+"""CIFAR-10 (Krizhevsky 2009): 32×32 photographs in ten classes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,18 +7,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.readers import tarballs
-from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 from augerino.paper.datasets.array_pickles import read_arrays
-from augerino.paper.datasets.labelled import Labelled, labels, read_npz
+from augerino.paper.datasets.image_split import ImageSplit, check_labels, read_npz
+from augerino.paper.datasets.lookup import first_with, read_bytes, search_folders
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-MEAN, STD = (
-    (0.4914, 0.4822, 0.4465),
-    (0.2470, 0.2435, 0.2616),
-)  # of the training images' channels, in [0, 1]
+# Mean and standard deviation of each channel of the training images in [0, 1].
+MEAN = (0.4914, 0.4822, 0.4465)
+STD = (0.2470, 0.2435, 0.2616)
 SIDE = 32
 _PIXELS = 3 * SIDE * SIDE
 _BATCHES = (
@@ -29,92 +28,97 @@ _BATCHES = (
     "data_batch_5",
     "test_batch",
 )
-_LARGEST = 64 << 20  # bytes of one file; the real ones have 31 million
-_REMOTE = cache.Remote(
+_LARGEST = 64 << 20  # bytes; the original files have 31 million
+_REMOTE = downloads.Remote(
     "cifar-10-binary.tar.gz",
     ["https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"],
     "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
 )
-_PYTHON = "cifar-10-python.tar.gz"
 
 Part = tuple[Tensor, Tensor]
+Reader = Callable[[bytes, str], Part]
 
 
-def cifar10(folder: str | Path | None = None) -> Labelled:
-    """The 50,000 + 10,000 images, or the subset of `cifar10.npz`; from a folder or the cache, or downloaded.
+def cifar10(folder: str | Path | None = None) -> ImageSplit:
+    """The 50,000 + 10,000 images, or the subset in `cifar10.npz`.
 
-    Takes, in this order: `cifar10.npz` (x_train (N, 32, 32, 3) bytes, y_train (N,), x_test, y_test); the binary version, as
-    cifar-10-binary.tar.gz, its folder or its files; the Python version likewise, whose pickles are read without executing them.
+    Searches the folder, then the cache, for these forms in order; downloads the data if none is
+    found:
+
+    - `cifar10.npz` with x_train (N, 32, 32, 3) bytes, y_train (N,), x_test, y_test;
+    - the binary version: its files, its folder, or cifar-10-binary.tar.gz;
+    - the Python version likewise. Its pickles are read without executing them.
     """
-    for place in ([Path(folder)] if folder is not None else []) + [cache.cache_folder()]:
+    for place in search_folders(folder):
         if (place / "cifar10.npz").is_file():
             return read_npz(place / "cifar10.npz", SIDE)
-        for below, archive, ending, read in (
-            ("cifar-10-batches-bin", _REMOTE.name, ".bin", read_binary),
-            ("cifar-10-batches-py", _PYTHON, "", read_python),
-        ):
-            root = next(
-                (
-                    root
-                    for root in (place, place / below)
-                    if (root / f"{_BATCHES[0]}{ending}").is_file()
-                ),
-                None,
+        found = _read_version(
+            place, "cifar-10-batches-bin", _REMOTE.name, suffix=".bin", read=read_binary
+        )
+        if found is None:
+            found = _read_version(
+                place, "cifar-10-batches-py", "cifar-10-python.tar.gz", suffix="", read=read_python
             )
-            if root is not None:
-                return _join({name: _content(root / f"{name}{ending}") for name in _BATCHES}, read)
-            if (place / archive).is_file():
-                return _unpack(place / archive, ending, read)
-    return _unpack(cache.fetch(_REMOTE), ".bin", read_binary)
+        if found is not None:
+            return found
+    return _read_tarball(downloads.fetch(_REMOTE), ".bin", read_binary)
 
 
-def _content(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(
-                f"{shown(path)} is no file of CIFAR-10: it has {path.stat().st_size} bytes."
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{shown(path)} cannot be read: {error.strerror or error}.") from error
+def _read_version(
+    place: Path, subfolder: str, archive: str, *, suffix: str, read: Reader
+) -> ImageSplit | None:
+    """One of the published versions, from its files or its archive; None if it is not there."""
+    root = first_with(f"{_BATCHES[0]}{suffix}", (place, place / subfolder))
+    if root is not None:
+        paths = {name: root / f"{name}{suffix}" for name in _BATCHES}
+        contents = {name: read_bytes(path, _LARGEST, "CIFAR-10") for name, path in paths.items()}
+        return _join(contents, read)
+    if (place / archive).is_file():
+        return _read_tarball(place / archive, suffix, read)
+    return None
 
 
-def _unpack(path: Path, ending: str, read: Callable[[bytes, str], Part]) -> Labelled:
-    found = tarballs.read_members(path, {f"{name}{ending}": _LARGEST for name in _BATCHES})
-    return _join({name: found[f"{name}{ending}"] for name in _BATCHES}, read)
+def _read_tarball(path: Path, suffix: str, read: Reader) -> ImageSplit:
+    members = tarballs.read_members(path, {f"{name}{suffix}": _LARGEST for name in _BATCHES})
+    return _join({name: members[f"{name}{suffix}"] for name in _BATCHES}, read)
 
 
-def _join(contents: dict[str, bytes], read: Callable[[bytes, str], Part]) -> Labelled:
-    parts = [read(content, name) for name, content in contents.items()]
-    x_train, y_train = (torch.cat(tensors) for tensors in zip(*parts[:-1], strict=True))
-    return Labelled(x_train, y_train, *parts[-1])
+def _join(contents: dict[str, bytes], read: Reader) -> ImageSplit:
+    *train, test = [read(content, name) for name, content in contents.items()]
+    return ImageSplit(
+        x_train=torch.cat([x for x, _ in train]),
+        y_train=torch.cat([y for _, y in train]),
+        x_test=test[0],
+        y_test=test[1],
+    )
 
 
 def read_binary(content: bytes, name: str) -> Part:
-    """Images and labels of a file of the binary version: for each image a byte of label and 3,072 of red, green and blue."""
+    """Images and labels of the binary version: per image one byte of label and 3,072 of pixels."""
     if not content or len(content) % (1 + _PIXELS):
         raise InputError(
-            f"{name} of CIFAR-10 should have {1 + _PIXELS} bytes an image, but has {len(content)} in all."
+            f"{name} of CIFAR-10 should have {1 + _PIXELS} bytes per image, "
+            f"but has {len(content)} in all."
         )
     rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, 1 + _PIXELS)
-    return _images(rows[:, 1:]), labels(rows[:, 0], len(rows), f"{name} of CIFAR-10")
+    return _images(rows[:, 1:]), check_labels(rows[:, 0], len(rows), f"{name} of CIFAR-10")
 
 
 def read_python(content: bytes, name: str) -> Part:
-    """Images and labels of a file of the Python version: a dictionary of `data` (N, 3072) and `labels`."""
-    found = read_arrays(content, f"{name} of CIFAR-10")
-    data, numbers = found.get("data"), found.get("labels")
+    """Images and labels of the Python version: a dictionary of `data` (N, 3072) and `labels`."""
+    source = f"{name} of CIFAR-10"
+    found = read_arrays(content, source)
+    data = found.get("data")
+    labels = found.get("labels")
     if not isinstance(data, np.ndarray) or data.ndim != 2 or data.shape[1] != _PIXELS:
-        raise InputError(
-            f"{name} of CIFAR-10 should hold data of {_PIXELS} bytes an image, but does not."
-        )
-    if not isinstance(numbers, list) or not all(
-        isinstance(number, int) and abs(number) < 256 for number in numbers
-    ):
-        raise InputError(f"{name} of CIFAR-10 should hold a list of labels, but does not.")
-    return _images(data), labels(
-        np.array(numbers, dtype=np.int64), len(data), f"{name} of CIFAR-10"
-    )
+        raise InputError(f"{source} should hold data of {_PIXELS} bytes per image, but does not.")
+    if not isinstance(labels, list) or not all(_is_small_integer(label) for label in labels):
+        raise InputError(f"{source} should hold a list of labels, but does not.")
+    return _images(data), check_labels(np.array(labels, dtype=np.int64), len(data), source)
+
+
+def _is_small_integer(value: object) -> bool:
+    return isinstance(value, int) and abs(value) < 256
 
 
 def _images(rows: np.ndarray) -> Tensor:

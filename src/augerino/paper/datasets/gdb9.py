@@ -1,7 +1,9 @@
-"""The files of QM9 as published (Ramakrishnan et al. 2014): an archive of texts, a list to leave out, the energies of free atoms.
+"""Reads the published files of QM9 (Ramakrishnan et al. 2014).
 
-Each text holds the number of atoms; the word gdb, the molecule's number and 15 properties; a line `element x y z charge` for each
-atom; and lines on frequencies and names, which are not read. Exponents may be written as `1.5*^-6`.
+They are an archive of text files, a list of molecules to exclude, and the energies of free atoms.
+Each text file holds the number of atoms; the word gdb, the number of the molecule and 15
+properties; a line `element x y z charge` for each atom; and lines with frequencies and names, which
+are not read. Exponents may be written as `1.5*^-6`.
 """
 
 import bz2
@@ -35,21 +37,24 @@ PROPERTIES = (
     "cv",
 )
 REFERENCES = ("zpve", "u0", "u", "h", "g", "cv")  # the columns of atomref.txt
-_LARGEST = 1 << 20  # bytes of one molecule's text; the largest of QM9 has some 4,000
-_EVERY = 1000
+_LARGEST = 1 << 20  # bytes of one text file; the largest of QM9 has about 4,000
+_PROGRESS_INTERVAL = 1000  # files between two reports of progress
 
 
 def read_archive(
-    path: Path, left_out: Collection[int] = (), on_progress: Progress | None = None
+    path: Path, excluded: Collection[int] = (), on_progress: Progress | None = None
 ) -> dict[str, np.ndarray]:
-    """All molecules of the archive but those left out, padded with zeros to the largest; in the order of their numbers.
+    """All molecules that are not excluded, sorted by number and padded with zeros.
 
     Args:
-        path: `dsgdb9nsd.xyz.tar.bz2`, or an archive like it.
-        left_out: numbers of molecules that are not wanted.
-        on_progress: called with how many bytes of the archive are read, of how many.
+        path: `dsgdb9nsd.xyz.tar.bz2`, or an archive of the same form.
+        excluded: numbers of molecules to skip.
+        on_progress: called with the number of bytes read and the size of the archive.
     """
-    numbers, charges, positions, properties = [], [], [], []
+    numbers = []
+    charges = []
+    positions = []
+    properties = []
     for name, text in _texts(path, on_progress):
         try:
             number, atoms, where, values = parse(text)
@@ -57,14 +62,14 @@ def read_archive(
             raise InputError(
                 f"{shown(name)} in {shown(path)} is not a molecule of QM9: {error}."
             ) from error
-        if number not in left_out:
+        if number not in excluded:
             numbers.append(number)
             charges.append(np.array(atoms, dtype=np.uint8))
             positions.append(np.array(where, dtype=np.float32))
             properties.append(values)
     if not numbers:
         raise InputError(
-            f"{shown(path)} holds no molecules that are to be used: it should hold texts with names in .xyz."
+            f"{shown(path)} holds no molecules to use: it should hold text files named *.xyz."
         )
     order = np.argsort(numbers, kind="stable")
     largest = max(len(atoms) for atoms in charges)
@@ -82,35 +87,35 @@ def read_archive(
 
 
 def _texts(path: Path, on_progress: Progress | None) -> Iterator[tuple[str, str]]:
-    """Names and contents of the `.xyz` files of an archive, one at a time and nothing written."""
+    """Yields names and contents of the `.xyz` files of an archive, without unpacking it."""
     size = path.stat().st_size
     try:
-        # Reading through bz2 itself, because tarfile takes a compressed stream that ends too early for a whole one.
+        # Decompresses with bz2, because tarfile does not notice a truncated compressed stream.
         with (
             open(path, "rb") as file,
             bz2.open(file) as plain,
             tarfile.open(fileobj=plain, mode="r|") as archive,
         ):
             for count, member in enumerate(archive):
-                archive.members = []  # type: ignore[attr-defined]  # or every name read so far is kept
-                content = (
-                    archive.extractfile(member)
-                    if member.isfile() and member.name.endswith(".xyz")
-                    else None
-                )
+                archive.members = []  # type: ignore[attr-defined]  # frees the names read so far
+                if not member.isfile() or not member.name.endswith(".xyz"):
+                    continue
+                content = archive.extractfile(member)
                 if content is None:
                     continue
                 if member.size > _LARGEST:
                     raise InputError(
-                        f"{shown(member.name)} in {shown(path)} has {member.size} bytes, too many for a molecule."
+                        f"{shown(member.name)} in {shown(path)} has {member.size} bytes, "
+                        "too many for a molecule."
                     )
                 yield member.name, content.read().decode("ascii", "backslashreplace")
-                if on_progress is not None and count % _EVERY == 0:
+                if on_progress is not None and count % _PROGRESS_INTERVAL == 0:
                     on_progress(file.tell(), size)
-            plain.read()  # up to the end, where the checksum is
+            plain.read()  # to the end, which verifies the checksum
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(
-            f"{shown(path)} is not a whole archive of molecules: {str(error).rstrip('.')}. Remove it and download it again."
+            f"{shown(path)} is not a complete archive of molecules: {str(error).rstrip('.')}. "
+            "Remove it and download it again."
         ) from error
     if on_progress is not None:
         on_progress(size, size)
@@ -127,7 +132,8 @@ def parse(text: str) -> tuple[int, list[int], list[list[float]], list[float]]:
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].strip().isdigit():
         raise ValueError("it does not start with the number of atoms")
-    count, head = int(lines[0]), lines[1].split()
+    count = int(lines[0])
+    head = lines[1].split()
     if count < 1:
         raise ValueError("it has no atoms")
     if len(head) != 2 + len(PROPERTIES) or not head[1].isdigit():
@@ -136,19 +142,17 @@ def parse(text: str) -> tuple[int, list[int], list[list[float]], list[float]]:
         )
     rows = [line.split() for line in lines[2 : 2 + count]]
     if len(rows) < count or any(len(row) < 4 for row in rows):
-        raise ValueError(f"it says {count} atoms, but has fewer")
+        raise ValueError(f"it should have {count} atoms, but has fewer")
     unknown = [row[0] for row in rows if row[0] not in ELEMENTS]
     if unknown:
         raise ValueError(
             f"it has an atom '{shown(unknown[0])}', which is none of {', '.join(ELEMENTS)}"
         )
+    number = int(head[1])
+    atoms = [ELEMENTS[row[0]] for row in rows]
     positions = [[_number(value) for value in row[1:4]] for row in rows]
-    return (
-        int(head[1]),
-        [ELEMENTS[row[0]] for row in rows],
-        positions,
-        [_number(value) for value in head[2:]],
-    )
+    properties = [_number(value) for value in head[2:]]
+    return number, atoms, positions, properties
 
 
 def _number(text: str) -> float:
@@ -161,19 +165,17 @@ def _number(text: str) -> float:
     return value
 
 
-def read_left_out(path: Path) -> frozenset[int]:
-    """The numbers in `uncharacterized.txt`: molecules that failed the authors' consistency check."""
-    lines = _read(path).splitlines()
-    numbers = frozenset(
-        int(line.split()[0]) for line in lines if line.strip() and line.split()[0].isdigit()
-    )
+def read_excluded(path: Path) -> frozenset[int]:
+    """The numbers in `uncharacterized.txt`: molecules that failed a consistency check."""
+    first_words = [line.split()[0] for line in _read(path).splitlines() if line.strip()]
+    numbers = frozenset(int(word) for word in first_words if word.isdigit())
     if not numbers:
-        raise InputError(f"{shown(path)} should list molecules, one number a line, but has none.")
+        raise InputError(f"{shown(path)} should list one number per line, but has none.")
     return numbers
 
 
 def read_references(path: Path) -> dict[str, np.ndarray]:
-    """What free atoms have of each property in `atomref.txt`, as arrays to be indexed by atomic number."""
+    """Properties of free atoms from `atomref.txt`: one array each, indexed by atomic number."""
     table = {}
     for line in _read(path).splitlines():
         words = line.split()
@@ -184,7 +186,8 @@ def read_references(path: Path) -> dict[str, np.ndarray]:
                 raise InputError(f"{shown(path)} is not a table of free atoms: {error}.") from error
     if set(table) != set(ELEMENTS):
         raise InputError(
-            f"{shown(path)} should have a line for each of {', '.join(ELEMENTS)}, but has {', '.join(table) or 'none'}."
+            f"{shown(path)} should have a line for each of {', '.join(ELEMENTS)}, "
+            f"but has {', '.join(table) or 'none'}."
         )
     energies = np.zeros((max(ELEMENTS.values()) + 1, len(REFERENCES)))
     for element, row in table.items():

@@ -1,4 +1,4 @@
-"""MNIST (LeCun, Cortes, Burges), its rotated version as the paper's released code makes it, and the canonical rotMNIST."""
+"""MNIST (LeCun, Cortes, Burges), its rotated version as in the released code, and rotMNIST."""
 
 import gzip
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.readers import archives
 from augerino.errors import InputError
 from augerino.transforms import Affine2d
@@ -44,7 +44,7 @@ _ROTATED = {
 
 
 class Digits(NamedTuple):
-    """Images (N, 1, 28, 28) in [0, 1] and labels (N,), for training and for testing."""
+    """Images (N, 1, 28, 28) in [0, 1] and labels (N,), for training and testing."""
 
     x_train: Tensor
     y_train: Tensor
@@ -53,28 +53,37 @@ class Digits(NamedTuple):
 
 
 def mnist(folder: str | Path | None = None) -> Digits:
-    """The 60,000 + 10,000 digits, from `mnist.npz` or the original IDX files in a folder or the cache, or downloaded."""
-    found = cache.find("mnist.npz", folder)
-    if found is not None:
-        shapes = {
-            "x_train": (None, 28, 28),
-            "y_train": (None,),
-            "x_test": (None, 28, 28),
-            "y_test": (None,),
-        }
-        arrays = archives.read_npz(found, shapes)
+    """The 60,000 + 10,000 digits.
+
+    Reads `mnist.npz` or the original IDX files from the folder or the cache, or downloads them.
+    """
+    path = downloads.find("mnist.npz", folder)
+    if path is not None:
+        image = (None, 28, 28)
+        label = (None,)
+        shapes = {"x_train": image, "y_train": label, "x_test": image, "y_test": label}
+        arrays = archives.read_npz(path, shapes)
     else:
-        arrays = {}
-        for key, (name, sha256) in _FILES.items():
-            path = cache.find(name, folder) or cache.fetch(
-                cache.Remote(name, [m + name for m in _MIRRORS], sha256)
-            )
-            arrays[key] = read_idx(path)
-    images = {
-        key: torch.from_numpy(arrays[key]).float()[:, None] / 255 for key in ("x_train", "x_test")
-    }
-    labels = {key: torch.from_numpy(arrays[key]).long() for key in ("y_train", "y_test")}
-    return Digits(images["x_train"], labels["y_train"], images["x_test"], labels["y_test"])
+        arrays = {key: read_idx(_find_idx(key, folder)) for key in _FILES}
+    return Digits(
+        x_train=_images(arrays["x_train"]),
+        y_train=torch.from_numpy(arrays["y_train"]).long(),
+        x_test=_images(arrays["x_test"]),
+        y_test=torch.from_numpy(arrays["y_test"]).long(),
+    )
+
+
+def _images(array: np.ndarray) -> Tensor:
+    return torch.from_numpy(array).float()[:, None] / 255
+
+
+def _find_idx(key: str, folder: str | Path | None) -> Path:
+    name, sha256 = _FILES[key]
+    path = downloads.find(name, folder)
+    if path is not None:
+        return path
+    addresses = [mirror + name for mirror in _MIRRORS]
+    return downloads.fetch(downloads.Remote(name, addresses, sha256))
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -84,22 +93,24 @@ def read_idx(path: Path) -> np.ndarray:
         zero, kind, rank = struct.unpack(">HBB", content[:4])
         shape = struct.unpack(f">{rank}I", content[4 : 4 + 4 * rank])
         if zero or kind != 8:
-            raise ValueError("it does not start as a file of unsigned bytes does")
+            raise ValueError("its header is not that of unsigned bytes")
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * rank).reshape(shape).copy()
     except (OSError, EOFError, ValueError, struct.error) as error:
         raise InputError(f"{path} is not a readable IDX file: {error}.") from error
 
 
 def rotate_once(x: Tensor, seed: int, extent: float = math.pi) -> tuple[Tensor, Tensor]:
-    """Turns every image once by an angle of its own within ±extent; returns the images and the angles."""
+    """Rotates every image by its own random angle within ±extent.
+
+    x: (N, C, H, W)   returns rotated images (N, C, H, W) and angles in radians (N,)
+    """
     generator = torch.Generator().manual_seed(seed)
     angles = (2 * torch.rand(len(x), generator=generator) - 1) * extent
-    turn = Affine2d("rotate")
-    turned = [
-        turn(part, angle[:, None])
-        for part, angle in zip(x.split(1000), angles.split(1000), strict=True)
-    ]
-    return torch.cat(turned), angles
+    rotate = Affine2d("rotate")
+    rotated = []
+    for images, t in zip(x.split(1000), angles[:, None].split(1000), strict=True):
+        rotated.append(rotate(images, t))
+    return torch.cat(rotated), angles
 
 
 def rotated_mnist(
@@ -109,34 +120,45 @@ def rotated_mnist(
     train: int | None = None,
     test: int | None = None,
 ) -> Digits:
-    """MNIST with every image turned once by a random angle, as the paper's released code does.
+    """MNIST with every image rotated once by a random angle, as in the released code.
 
     Args:
         folder: where the data may be.
-        seed: of the angles, and of which images are drawn.
-        train: how many training images to draw; None takes all.
-        test: how many test images to take; None takes all.
+        seed: of the angles, and of the choice of training images.
+        train: number of random training images; None takes all.
+        test: number of test images, the first ones; None takes all.
     """
     digits = mnist(folder)
-    order = torch.randperm(len(digits.x_train), generator=torch.Generator().manual_seed(seed))[
-        :train
-    ]
-    x_train, _ = rotate_once(digits.x_train[order], seed=2 * seed)
+    generator = torch.Generator().manual_seed(seed)
+    chosen = torch.randperm(len(digits.x_train), generator=generator)[:train]
+    x_train, _ = rotate_once(digits.x_train[chosen], seed=2 * seed)
     x_test, _ = rotate_once(digits.x_test[:test], seed=2 * seed + 1)
-    return Digits(x_train, digits.y_train[order], x_test, digits.y_test[:test])
+    return Digits(
+        x_train=x_train,
+        y_train=digits.y_train[chosen],
+        x_test=x_test,
+        y_test=digits.y_test[:test],
+    )
 
 
 def canonical_rotated_mnist(folder: str | Path) -> Digits | None:
-    """The 12,000 + 50,000 digits of Larochelle et al. (2007) from their two `.amat` files; None if the folder has none."""
+    """The 12,000 + 50,000 digits of Larochelle et al. (2007) from their two `.amat` files.
+
+    None if the folder does not have both.
+    """
     paths = {part: Path(folder) / name for part, name in _ROTATED.items()}
     if not all(path.is_file() for path in paths.values()):
         return None
-    (x_train, y_train), (x_test, y_test) = (read_amat(path) for path in paths.values())
-    return Digits(x_train, y_train, x_test, y_test)
+    x_train, y_train = read_amat(paths["train"])
+    x_test, y_test = read_amat(paths["test"])
+    return Digits(x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
 
 
 def read_amat(path: Path) -> tuple[Tensor, Tensor]:
-    """Images and labels from a text file of 784 intensities and a label a line. The files hold each image transposed."""
+    """Images (N, 1, 28, 28) and labels (N,) from lines of 784 intensities and a label.
+
+    The files hold each image transposed.
+    """
     try:
         rows = np.loadtxt(path, dtype=np.float32, ndmin=2)
         if rows.shape[1] != 785:

@@ -1,4 +1,4 @@
-"""The Olivetti faces (AT&T Laboratories Cambridge), and the paper's rotated version (Benton et al. 2020, Section 4.3)."""
+"""The Olivetti faces (AT&T Laboratories Cambridge) and their rotated version (Section 4.3)."""
 
 import math
 from pathlib import Path
@@ -8,13 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.readers import archives
 from augerino.errors import InputError
 from augerino.paper.datasets.mnist import rotate_once
 
-PEOPLE, IMAGES_EACH, SIDE, CROP = 40, 10, 64, 45
-_REMOTE = cache.Remote(
+PEOPLE = 40
+IMAGES_PER_PERSON = 10
+SIDE = 64
+CROP = 45
+_REMOTE = downloads.Remote(
     "olivettifaces.mat",
     [
         "https://ndownloader.figshare.com/files/5976027",
@@ -25,7 +28,7 @@ _REMOTE = cache.Remote(
 
 
 class Faces(NamedTuple):
-    """Turned faces (N, 1, 45, 45) in [0, 1] and the angle of each in radians (N, 1), for training and for testing."""
+    """Rotated faces (N, 1, 45, 45) in [0, 1] and their angles in radians (N, 1)."""
 
     x_train: Tensor
     angle_train: Tensor
@@ -34,13 +37,17 @@ class Faces(NamedTuple):
 
 
 def olivetti(folder: str | Path | None = None) -> Tensor:
-    """The 400 faces, (40 people, 10 images, 64, 64) in [0, 1], from `olivetti.npz` or `olivettifaces.mat`, or downloaded."""
-    found = cache.find("olivetti.npz", folder)
-    if found is not None:
-        images = archives.read_npz(found, {"images": (PEOPLE * IMAGES_EACH, SIDE, SIDE)})["images"]
+    """The 400 faces, (40 people, 10 images, 64, 64) in [0, 1].
+
+    Reads `olivetti.npz` or `olivettifaces.mat` from the folder or the cache, or downloads it.
+    """
+    path = downloads.find("olivetti.npz", folder)
+    if path is not None:
+        shape = (PEOPLE * IMAGES_PER_PERSON, SIDE, SIDE)
+        images = archives.read_npz(path, {"images": shape})["images"]
     else:
-        images = _read_mat(cache.find(_REMOTE.name, folder) or cache.fetch(_REMOTE))
-    return torch.from_numpy(images).reshape(PEOPLE, IMAGES_EACH, SIDE, SIDE).float() / 255
+        images = _read_mat(downloads.find(_REMOTE.name, folder) or downloads.fetch(_REMOTE))
+    return torch.from_numpy(images).reshape(PEOPLE, IMAGES_PER_PERSON, SIDE, SIDE).float() / 255
 
 
 def _read_mat(path: Path) -> np.ndarray:
@@ -51,9 +58,9 @@ def _read_mat(path: Path) -> np.ndarray:
             f"Reading {path} needs scipy: pip install scipy, or put olivetti.npz into --data DIR."
         ) from error
     try:
-        faces = loadmat(path)["faces"]  # (4096, 400), each column an image with x before y
+        faces = loadmat(path)["faces"]  # (4096, 400): each column is a transposed image
         return faces.T.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).copy()
-    except Exception as error:  # loadmat raises whatever a damaged file leads it to
+    except Exception as error:  # loadmat can raise any exception for a damaged file
         raise InputError(
             f"{path} is not a readable file of the Olivetti faces: {error}."
         ) from error
@@ -67,16 +74,17 @@ def rotated_olivetti(
     train_people: int = 30,
     extent: float = math.pi / 2,
 ) -> Faces:
-    """Every image turned `copies` times by random angles within ±extent and cropped to 45×45; the angle is the target.
+    """Each image rotated `copies` times by random angles within ±extent and cropped to 45×45.
 
-    Which people are for training is drawn with the seed; the other ten are for testing.
+    The seed determines the angles and which people are for training; the others are for testing.
     """
     faces = olivetti(folder)
     order = torch.randperm(PEOPLE, generator=torch.Generator().manual_seed(seed))
+    first = (SIDE - CROP) // 2
+    crop = slice(first, first + CROP)
     parts = []
     for i, people in enumerate((order[:train_people], order[train_people:])):
         images = faces[people].reshape(-1, 1, SIDE, SIDE).repeat(copies, 1, 1, 1)
-        turned, angles = rotate_once(images, seed=2 * seed + i, extent=extent)
-        low = (SIDE - CROP) // 2
-        parts += [turned[..., low : low + CROP, low : low + CROP].contiguous(), angles[:, None]]
+        rotated, angles = rotate_once(images, seed=2 * seed + i, extent=extent)
+        parts += [rotated[..., crop, crop].contiguous(), angles[:, None]]
     return Faces(*parts)

@@ -1,15 +1,16 @@
-"""QM9 (Ramakrishnan et al. 2014): 130,831 small organic molecules with their properties, ready to be learned.
+"""QM9 (Ramakrishnan et al. 2014): 130,831 small organic molecules with their properties.
 
-Looked for in a folder of the user's, then in the cache, each time in this order:
+Searches the user's folder, then the cache, for these forms in order, and downloads the archive if
+none is found:
 
-- `dsgdb9nsd.xyz.tar.bz2`, the archive as published, with `uncharacterized.txt` beside it. It is read once, without the 3,054
-  molecules that failed the authors' consistency check, and kept in the cache as one `.npz`;
-- `train.npz`, `valid.npz` and `test.npz`, as Cormorant (Anderson et al. 2019) and EGNN (Satorras et al. 2021) prepare them:
-  `positions` (N, P, 3) in angstrom, `charges` (N, P), `num_atoms` (N,), and arrays `homo`, `lumo`, `U0`, ... in the published
-  units, with `U0_thermo` and so on where the energies of free atoms are;
-- `qm9.npz`, then `qm9_small.npz`: the same arrays in one file, which may have a `split` of 0 train, 1 validation, 2 test.
-
-What is in none of them is downloaded.
+- `dsgdb9nsd.xyz.tar.bz2`, the published archive, with `uncharacterized.txt` beside it. It is read
+  once, without the 3,054 molecules that failed the authors' consistency check, and stored in the
+  cache as one `.npz`;
+- `train.npz`, `valid.npz` and `test.npz`, as prepared by Cormorant (Anderson et al. 2019) and EGNN
+  (Satorras et al. 2021): `positions` (N, P, 3) in angstrom, `charges` (N, P), `num_atoms` (N,),
+  arrays `homo`, `lumo`, `U0`, ... in the published units, and `U0_thermo`, ... for free atoms;
+- `qm9.npz`, then `qm9_small.npz`: the same arrays in one file, optionally with a `split` of
+  0 train, 1 validation, 2 test.
 """
 
 import difflib
@@ -22,30 +23,30 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.readers import archives
 from augerino.data.readers.naming import shown
 from augerino.data.readers.raw import Progress
 from augerino.errors import InputError
 from augerino.paper.datasets import gdb9
-from augerino.paper.datasets.molecules import check_molecules
+from augerino.paper.datasets.lookup import search_folders
+from augerino.paper.datasets.molecule_checks import check_molecules
 from augerino.runtime.files import write_atomically
 
 HARTREE_IN_MEV = 27211.386245988  # CODATA 2018
-MOLECULES, TRAIN, TEST = 130_831, 100_000, 13_083  # the rest, 17,748, is for validation
+MOLECULES = 130_831
+TRAIN = 100_000
+TEST = 13_083  # the other 17,748 are for validation
 ENERGIES = ("homo", "lumo", "gap", "zpve", "u0", "u", "h", "g")
-ATOMIZED = ("u0", "u", "h", "g")  # taken relative to the free atoms
-UNITS = {
-    **dict.fromkeys(ENERGIES, "meV"),
-    **{
-        "mu": "D",
-        "alpha": "bohr³",
-        "r2": "bohr²",
-        "cv": "cal/(mol K)",
-        "a": "GHz",
-        "b": "GHz",
-        "c": "GHz",
-    },
+ATOMIZED = ("u0", "u", "h", "g")  # measured relative to the free atoms
+UNITS = dict.fromkeys(ENERGIES, "meV") | {
+    "mu": "D",
+    "alpha": "bohr³",
+    "r2": "bohr²",
+    "cv": "cal/(mol K)",
+    "a": "GHz",
+    "b": "GHz",
+    "c": "GHz",
 }
 _FIGSHARE = (
     "https://ndownloader.figshare.com/files/",
@@ -62,9 +63,9 @@ _REMOTES = {
     ),
     "atomref.txt": ("3195395", "af739d4a0fbe894a56f346ad6045ee1b74c58f8a8c9ef3fbfed920c9ad8b00f9"),
 }
-_ARCHIVE, _LEFT_OUT, _REFERENCES = _REMOTES
+_ARCHIVE, _EXCLUDED, _REFERENCES = _REMOTES
 _PARTS = ("train", "valid", "test")
-_VERSION = 1  # of what is kept in the cache
+_VERSION = 1  # of the file in the cache
 
 Arrays = dict[str, np.ndarray]
 Pair = tuple[dict[str, Tensor], Tensor]
@@ -72,18 +73,19 @@ Pair = tuple[dict[str, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Molecules:
-    """Three parts, each a pair (inputs, y), and how to read y.
+    """Train, validation and test pairs (inputs, y), and the normalization of y.
 
-    Inputs are a dict of positions (N, P, 3) in angstrom, charges (N, P), which are atomic numbers, and a mask (N, P), true where
-    there is an atom; padding is zero. y (N, 1) is the target less `mean`, in multiples of `scale`: the mean over the training
-    part, and the mean absolute deviation from it, which is the error of a constant guess.
+    Inputs are a dict of positions (N, P, 3) in angstrom, charges (N, P), which are atomic numbers,
+    and a mask (N, P), true for atoms; padding is zero. y = (target - mean) / scale, (N, 1). `mean`
+    is the mean over the training part, and `scale` the mean absolute deviation from it, which is
+    the error of a constant prediction.
     """
 
     train: Pair
     validation: Pair
     test: Pair
     target: str
-    unit: str  # of mean and scale, and of errors
+    unit: str  # of mean, scale and errors
     mean: float
     scale: float
     notes: tuple[str, ...]
@@ -104,41 +106,63 @@ def qm9(
     centre: bool = False,
     on_progress: Progress | None = None,
 ) -> Molecules:
-    """Loads QM9 with one property as the target: energies in meV, those of whole molecules relative to their free atoms.
+    """Loads QM9 with one property as the target.
+
+    Energies are in meV. Those in `ATOMIZED` are relative to the free atoms of the molecule.
 
     Args:
         folder: where the data may be.
         target: the property, one of `UNITS`.
-        seed: of the split where the files have none, and of which molecules are taken where not all are.
-        train: how many molecules to train on; None takes all. `validation` and `test` likewise.
-        centre: moves the mean position of each molecule's atoms to the origin. As published they are some 1.6 angstrom off it.
-        on_progress: called with how many bytes of the archive are read, of how many, when that is read for the first time.
+        seed: of the split if the files have none, and of the choice of molecules.
+        train: number of training molecules; None takes all.
+        validation: number of validation molecules; None takes all.
+        test: number of test molecules; None takes all.
+        centre: moves the mean position of each molecule's atoms to the origin. In the published
+            files it is about 1.6 angstrom away.
+        on_progress: called with the number of bytes read and the size of the archive while it is
+            read for the first time.
     """
     target = check_target(target)
     arrays, notes = _find(folder, target, on_progress)
     inputs = _inputs(arrays, centre)
     values = _values(arrays, target, folder, notes)
-    places = list(_split(arrays, seed, notes).values())
-    wanted = {"train": train, "validation": validation, "test": test}
-    for i, (name, count) in enumerate(wanted.items()):
+    counts = {"train": train, "validation": validation, "test": test}
+    indices = _split(arrays, seed, notes)
+    for i, (name, count) in enumerate(counts.items()):
         if count is not None:
-            if not 1 <= count <= len(places[i]):
-                raise InputError(
-                    f"There are {len(places[i])} molecules for {name}, but {count} were asked for."
-                )
-            places[i] = np.sort(np.random.default_rng([seed, i]).permutation(places[i])[:count])
-    mean = float(values[places[0]].mean())
-    scale = float(np.abs(values[places[0]] - mean).mean()) or 1.0
+            indices[name] = _choose(indices[name], count, name, seed=[seed, i])
+    train_values = values[indices["train"]]
+    mean = float(train_values.mean())
+    scale = float(np.abs(train_values - mean).mean()) or 1.0
     y = torch.from_numpy((values - mean) / scale).float()[:, None]
-    parts = []
-    for place in places:
-        index = torch.from_numpy(place)
-        parts.append(({key: value[index] for key, value in inputs.items()}, y[index]))
-    return Molecules(parts[0], parts[1], parts[2], target, UNITS[target], mean, scale, tuple(notes))
+
+    def part(name: str) -> Pair:
+        index = torch.from_numpy(indices[name])
+        return {key: value[index] for key, value in inputs.items()}, y[index]
+
+    return Molecules(
+        train=part("train"),
+        validation=part("validation"),
+        test=part("test"),
+        target=target,
+        unit=UNITS[target],
+        mean=mean,
+        scale=scale,
+        notes=tuple(notes),
+    )
+
+
+def _choose(indices: np.ndarray, count: int, part: str, seed: list[int]) -> np.ndarray:
+    """`count` random indices, sorted."""
+    if not 1 <= count <= len(indices):
+        raise InputError(
+            f"There are {len(indices)} molecules for {part}, but {count} were requested."
+        )
+    return np.sort(np.random.default_rng(seed).permutation(indices)[:count])
 
 
 def check_target(target: str) -> str:
-    """A known property, in lower case; or a sentence that lists them."""
+    """The property in lower case; raises `InputError` if QM9 does not have it."""
     known = target.lower()
     if known not in UNITS:
         near = difflib.get_close_matches(known, UNITS, n=1)
@@ -152,17 +176,16 @@ def check_target(target: str) -> str:
 def _find(
     folder: str | Path | None, target: str, on_progress: Progress | None
 ) -> tuple[Arrays, list[str]]:
-    """The arrays that are needed, from the first form there is."""
-    for place in ([Path(folder)] if folder is not None else []) + [cache.cache_folder()]:
+    """The required arrays from the first form that is found, and notes on the source."""
+    for place in search_folders(folder):
         if (place / _ARCHIVE).is_file():
             return _read_archive(place / _ARCHIVE, folder, on_progress)
         if all((place / f"{part}.npz").is_file() for part in _PARTS):
             parts = [_read_npz(place / f"{part}.npz", target) for part in _PARTS]
             for i, part in enumerate(parts):
                 part["split"] = np.full(len(part["positions"]), i)
-            return _joined(parts), [
-                f"QM9 is read from {', '.join(f'{part}.npz' for part in _PARTS)}."
-            ]
+            names = ", ".join(f"{part}.npz" for part in _PARTS)
+            return _joined(parts), [f"QM9 is read from {names}."]
         for name in ("qm9.npz", "qm9_small.npz"):
             if (place / name).is_file():
                 return _read_npz(place / name, target), [f"QM9 is read from {name}."]
@@ -170,37 +193,39 @@ def _find(
 
 
 def _fetched(name: str, folder: str | Path | None) -> Path:
+    path = downloads.find(name, folder)
+    if path is not None:
+        return path
     number, sha256 = _REMOTES[name]
-    return cache.find(name, folder) or cache.fetch(
-        cache.Remote(name, [base + number for base in _FIGSHARE], sha256)
-    )
+    addresses = [base + number for base in _FIGSHARE]
+    return downloads.fetch(downloads.Remote(name, addresses, sha256))
 
 
 def _read_archive(
     path: Path, folder: str | Path | None, on_progress: Progress | None
 ) -> tuple[Arrays, list[str]]:
-    """Reads the archive, or what was kept of it the first time."""
-    left_out = gdb9.read_left_out(_fetched(_LEFT_OUT, folder))
-    digest = hashlib.sha256(f"{_VERSION} {sorted(left_out)}".encode())
+    """Reads the archive, or its contents from the cache if it was read before."""
+    excluded = gdb9.read_excluded(_fetched(_EXCLUDED, folder))
+    digest = hashlib.sha256(f"{_VERSION} {sorted(excluded)}".encode())
     with open(path, "rb") as file:
-        while chunk := file.read(cache.CHUNK):
+        while chunk := file.read(downloads.CHUNK):
             digest.update(chunk)
-    kept = cache.cache_folder() / f"qm9-{digest.hexdigest()[:16]}.npz"
-    if kept.is_file():
-        return archives.load_npz(kept, list(archives.npz_headers(kept))), [
-            f"QM9 is read from {path.name}, as kept in the cache."
-        ]
-    arrays = gdb9.read_archive(path, left_out, on_progress)
+    cached = downloads.cache_folder() / f"qm9-{digest.hexdigest()[:16]}.npz"
+    if cached.is_file():
+        arrays = archives.load_npz(cached, list(archives.npz_headers(cached)))
+        return arrays, [f"QM9 is read from {path.name}, as stored in the cache."]
+    arrays = gdb9.read_archive(path, excluded, on_progress)
     notes = [
-        f"QM9 is read from {path.name}: {len(arrays['index'])} molecules, without those in {_LEFT_OUT}."
+        f"QM9 is read from {path.name}: {len(arrays['index'])} molecules, "
+        f"without those in {_EXCLUDED}."
     ]
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(kept, content.getvalue())
-    except (OSError, InputError) as error:  # only the next reading is slower for it
-        notes.append(f"It could not be kept in the cache: {error}")
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(cached, content.getvalue())
+    except (OSError, InputError) as error:  # the next reading is slower, nothing else
+        notes.append(f"It could not be stored in the cache: {error}")
     return arrays, notes
 
 
@@ -210,43 +235,41 @@ def _read_npz(path: Path, target: str) -> Arrays:
     for name in ("positions", "charges", "num_atoms"):
         if name not in names:
             raise InputError(
-                f"{shown(path)} should hold molecules, but has no array '{name}'; it holds: {', '.join(headers)}."
+                f"{shown(path)} should hold molecules, but has no array '{name}'; "
+                f"it holds: {', '.join(headers)}."
             )
     if target not in names:
         known = [name for name in UNITS if name in names]
         raise InputError(
             f"{shown(path)} has no property '{target}'; it has: {', '.join(known) or 'none'}."
         )
-    wanted = [
-        n
-        for n in ("positions", "charges", "num_atoms", "index", "split", target, f"{target}_thermo")
-        if n in names
-    ]
+    quantities = [name for name in (target, f"{target}_thermo") if name in names]
+    optional = [name for name in ("index", "split") if name in names]
+    wanted = ["positions", "charges", "num_atoms", *optional, *quantities]
     loaded = archives.load_npz(path, [names[name] for name in wanted])
     arrays = {name: loaded[names[name]] for name in wanted}
-    check_molecules(
-        shown(path), arrays, [name for name in (target, f"{target}_thermo") if name in arrays]
-    )
-    strange = set(np.unique(arrays["charges"]).tolist()) - {0, *gdb9.ELEMENTS.values()}
-    if strange:
+    check_molecules(shown(path), arrays, quantities)
+    unknown = set(np.unique(arrays["charges"]).tolist()) - {0, *gdb9.ELEMENTS.values()}
+    if unknown:
         raise InputError(
-            f"{shown(path)} should hold molecules of {', '.join(gdb9.ELEMENTS)}, but has an atom of charge {min(strange):g}."
+            f"{shown(path)} should hold molecules of {', '.join(gdb9.ELEMENTS)}, "
+            f"but has an atom of charge {min(unknown):g}."
         )
     return arrays
 
 
 def _joined(parts: list[Arrays]) -> Arrays:
-    """Parts one behind the other, padded to the largest molecule of all."""
+    """Concatenates parts, padded to the largest molecule of all."""
     largest = max(part["charges"].shape[1] for part in parts)
 
-    def wide(array: np.ndarray, name: str) -> np.ndarray:
+    def padded(array: np.ndarray, name: str) -> np.ndarray:
         if name not in ("positions", "charges"):
             return array
         padding = [(0, 0), (0, largest - array.shape[1]), (0, 0)]
         return np.pad(array, padding[: array.ndim])
 
     names = [name for name in parts[0] if all(name in part for part in parts)]
-    return {name: np.concatenate([wide(part[name], name) for part in parts]) for name in names}
+    return {name: np.concatenate([padded(part[name], name) for part in parts]) for name in names}
 
 
 def _inputs(arrays: Arrays, centre: bool) -> dict[str, Tensor]:
@@ -255,8 +278,8 @@ def _inputs(arrays: Arrays, centre: bool) -> dict[str, Tensor]:
     mask = torch.arange(positions.shape[1]) < count[:, None]
     positions = torch.where(mask[..., None], positions, 0.0)
     if centre:
-        middle = positions.sum(1, keepdim=True) / count[:, None, None]
-        positions = torch.where(mask[..., None], positions - middle, 0.0)
+        center = positions.sum(1, keepdim=True) / count[:, None, None]
+        positions = torch.where(mask[..., None], positions - center, 0.0)
     return {
         "positions": positions,
         "charges": torch.from_numpy(arrays["charges"].astype(np.int64)),
@@ -265,7 +288,7 @@ def _inputs(arrays: Arrays, centre: bool) -> dict[str, Tensor]:
 
 
 def _values(arrays: Arrays, target: str, folder: str | Path | None, notes: list[str]) -> np.ndarray:
-    """The target of every molecule in its unit."""
+    """The target of every molecule in its unit, (N,)."""
     values = arrays[target].astype(np.float64)
     if target in ATOMIZED:
         if f"{target}_thermo" in arrays:
@@ -279,28 +302,36 @@ def _values(arrays: Arrays, target: str, folder: str | Path | None, notes: list[
 
 
 def _split(arrays: Arrays, seed: int, notes: list[str]) -> dict[str, np.ndarray]:
-    """The places of each part's molecules: as the files say, or drawn, 100,000 / 17,748 / 13,083 or in that proportion."""
-    names = ("train", "validation", "test")
+    """Indices of the train, validation and test molecules: as in the files, or drawn.
+
+    A drawn split has 100,000 / 17,748 / 13,083 molecules, or the same proportions.
+    """
     n = len(arrays["positions"])
     if "split" in arrays:
-        split = arrays["split"].ravel()
-        if len(split) != n or not set(np.unique(split).tolist()) == {0, 1, 2}:
-            raise InputError(
-                "The array 'split' of QM9 must say 0 for train, 1 for validation or 2 for test for every molecule."
-            )
-        places = [np.flatnonzero(split == part) for part in range(3)]
-        how = "as the files say"
+        parts = _stored_split(arrays["split"].ravel(), n)
+        origin = "as in the files"
     else:
-        train = TRAIN if n >= MOLECULES else round(n * TRAIN / MOLECULES)
-        test = round(n * TEST / MOLECULES)
-        if min(train, test, n - train - test) < 1:
-            raise InputError(f"QM9 is split into three parts, but there are only {n} molecules.")
-        order = np.random.default_rng(seed).permutation(n)
-        places = [np.sort(part) for part in np.split(order, [train, n - test])]
-        how = f"drawn with seed {seed}"
-    notes.append(
-        f"Parts {how}: "
-        + ", ".join(f"{len(place)} {name}" for name, place in zip(names, places, strict=True))
-        + "."
-    )
-    return dict(zip(names, places, strict=True))
+        parts = _drawn_split(n, seed)
+        origin = f"drawn with seed {seed}"
+    names = ("train", "validation", "test")
+    sizes = [f"{len(part)} {name}" for name, part in zip(names, parts, strict=True)]
+    notes.append(f"Split {origin}: {', '.join(sizes)}.")
+    return dict(zip(names, parts, strict=True))
+
+
+def _stored_split(split: np.ndarray, n: int) -> list[np.ndarray]:
+    if len(split) != n or set(np.unique(split).tolist()) != {0, 1, 2}:
+        raise InputError(
+            "The array 'split' of QM9 must hold 0 for train, 1 for validation or 2 for test "
+            "for every molecule."
+        )
+    return [np.flatnonzero(split == part) for part in range(3)]
+
+
+def _drawn_split(n: int, seed: int) -> list[np.ndarray]:
+    train = TRAIN if n >= MOLECULES else round(n * TRAIN / MOLECULES)
+    test = round(n * TEST / MOLECULES)
+    if min(train, test, n - train - test) < 1:
+        raise InputError(f"QM9 is split into three parts, but there are only {n} molecules.")
+    order = np.random.default_rng(seed).permutation(n)
+    return [np.sort(part) for part in np.split(order, [train, n - test])]

@@ -1,4 +1,4 @@
-"""STL-10 (Coates, Lee, Ng 2011): 96×96 photographs of ten kinds of things, few of them labelled."""
+"""STL-10 (Coates, Lee, Ng 2011): 96×96 photographs in ten classes, few of them labeled."""
 
 from pathlib import Path
 
@@ -7,17 +7,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augerino.data import downloads as cache
+from augerino.data import downloads
 from augerino.data.readers import tarballs
-from augerino.data.readers.naming import shown
 from augerino.errors import InputError
-from augerino.paper.datasets.labelled import Labelled, labels, read_npz
+from augerino.paper.datasets.image_split import ImageSplit, check_labels, read_npz
+from augerino.paper.datasets.lookup import first_with, read_bytes, search_folders
 
 CLASSES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
-MEAN, STD = (
-    (0.485, 0.456, 0.406),
-    (0.229, 0.224, 0.225),
-)  # ImageNet's, where the images come from, as in the released code
+# Of ImageNet, from which the images were taken; as in the released code.
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
 SIDE = 96
 _PIXELS = 3 * SIDE * SIDE
 _FILES = {
@@ -26,68 +25,58 @@ _FILES = {
     "test_X.bin": 8_000 * _PIXELS,
     "test_y.bin": 8_000,
 }
-_REMOTE = cache.Remote(
+_REMOTE = downloads.Remote(
     "stl10_binary.tar.gz",
     ["http://ai.stanford.edu/~acoates/stl10/stl10_binary.tar.gz"],
     md5="91f7769df0f17e558f3565bffb0c7dfb",
 )
 
 
-def stl10(folder: str | Path | None = None) -> Labelled:
-    """The 5,000 + 8,000 labelled images, or the subset of `stl10.npz`; from a folder or the cache, or downloaded (2.6 GB).
+def stl10(folder: str | Path | None = None) -> ImageSplit:
+    """The 5,000 + 8,000 labeled images, or the subset in `stl10.npz`.
 
-    Takes, in this order: `stl10.npz` (x_train (N, 96, 96, 3) bytes, y_train (N,), 0 to 9, x_test, y_test); the four files of
-    the binary version, here or in the folder stl10_binary; stl10_binary.tar.gz.
+    Searches the folder, then the cache, for these forms in order; downloads the data (2.6 GB) if
+    none is found:
+
+    - `stl10.npz` with x_train (N, 96, 96, 3) bytes, y_train (N,) from 0 to 9, x_test, y_test;
+    - the four files of the binary version, also in a subfolder stl10_binary;
+    - stl10_binary.tar.gz.
     """
-    for place in ([Path(folder)] if folder is not None else []) + [cache.cache_folder()]:
+    for place in search_folders(folder):
         if (place / "stl10.npz").is_file():
             return read_npz(place / "stl10.npz", SIDE)
-        root = next(
-            (root for root in (place, place / "stl10_binary") if (root / "train_X.bin").is_file()),
-            None,
-        )
+        root = first_with("train_X.bin", (place, place / "stl10_binary"))
         if root is not None:
-            return _join({name: _content(root / name) for name in _FILES})
+            contents = {
+                name: read_bytes(root / name, largest, "STL-10") for name, largest in _FILES.items()
+            }
+            return _join(contents)
         if (place / _REMOTE.name).is_file():
             return _join(tarballs.read_members(place / _REMOTE.name, _FILES))
-    return _join(tarballs.read_members(cache.fetch(_REMOTE), _FILES))
+    return _join(tarballs.read_members(downloads.fetch(_REMOTE), _FILES))
 
 
-def _content(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _FILES[path.name]:
-            raise InputError(
-                f"{shown(path)} is no file of STL-10: it has {path.stat().st_size} bytes."
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{shown(path)} cannot be read: {error.strerror or error}.") from error
-
-
-def _join(contents: dict[str, bytes]) -> Labelled:
+def _join(contents: dict[str, bytes]) -> ImageSplit:
     parts: list[Tensor] = []
     for part in ("train", "test"):
         pixels = contents[f"{part}_X.bin"]
         if not pixels or len(pixels) % _PIXELS:
             raise InputError(
-                f"{part}_X.bin of STL-10 should have {_PIXELS} bytes an image, but has {len(pixels)} in all."
+                f"{part}_X.bin of STL-10 should have {_PIXELS} bytes per image, "
+                f"but has {len(pixels)} in all."
             )
-        # Channel by channel and, in each, column by column.
+        # Channels are stored one after the other, each in column-major order.
         x = np.frombuffer(pixels, dtype=np.uint8).reshape(-1, 3, SIDE, SIDE).swapaxes(2, 3).copy()
-        y = (
-            np.frombuffer(contents[f"{part}_y.bin"], dtype=np.uint8).astype(np.int64) - 1
-        )  # the files count from 1
-        parts += [
-            torch.from_numpy(x),
-            labels(y, len(x), f"{part}_y.bin of STL-10, counted from 0,"),
-        ]
-    return Labelled(*parts)
+        stored = np.frombuffer(contents[f"{part}_y.bin"], dtype=np.uint8)
+        y = stored.astype(np.int64) - 1  # stored labels count from 1
+        parts.append(torch.from_numpy(x))
+        parts.append(check_labels(y, len(x), f"{part}_y.bin of STL-10, counted from 0,"))
+    return ImageSplit(*parts)
 
 
-def reduced(images: Tensor, factor: int) -> Tensor:
-    """Images made smaller by a whole factor: the mean of each block.   (N, C, H, W) bytes -> (N, C, H // factor, W // factor)"""
+def downscale_images(images: Tensor, factor: int) -> Tensor:
+    """Mean of each factor × factor block.   (N, C, H, W) bytes -> (N, C, H//factor, W//factor)"""
     if factor == 1:
         return images
-    return torch.cat(
-        [F.avg_pool2d(part.float(), factor).round().to(torch.uint8) for part in images.split(200)]
-    )
+    parts = [F.avg_pool2d(part.float(), factor) for part in images.split(200)]
+    return torch.cat([part.round().to(torch.uint8) for part in parts])

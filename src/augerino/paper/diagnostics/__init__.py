@@ -1,4 +1,4 @@
-"""Measurements that only the paper's experiments need: curvature, rays, Haar deviation, loss profiles."""
+"""Diagnostics of the paper's experiments: curvature, rays, Haar deviation, loss profiles."""
 
 from augerino.paper.diagnostics.curvature import Curvature, curvature, effective_dimension
 from augerino.paper.diagnostics.haar import HaarDeviation, haar_deviation

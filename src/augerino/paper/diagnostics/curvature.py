@@ -1,4 +1,4 @@
-"""How sharply a loss bends at a solution: the leading eigenvalues of its Hessian, and how many directions the data determine."""
+"""Curvature of a loss at a solution: largest Hessian eigenvalues and effective dimension."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,67 +10,72 @@ from torch import Tensor
 from augerino.errors import InputError
 from augerino.paper.diagnostics.surface import LossSurface
 
-_RESTARTS = (
-    50  # more than any solution met so far has needed; a Hessian that is noise would go on for ever
-)
+# More than any solution has needed so far. For a Hessian that is only noise, Lanczos never ends.
+_RESTARTS = 50
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """The leading eigenvalues of a Hessian, largest first, of how many in all, and what they cost."""
+    """The largest eigenvalues of a Hessian, in descending order."""
 
     eigenvalues: list[float]
-    size: int
-    products: int
+    size: int  # number of rows of the Hessian
+    products: int  # Hessian-vector products that were computed
 
     def effective_dimension(self, z: float = 1.0) -> float:
-        """`effective_dimension` of the leading eigenvalues: all others would only add to it."""
+        """A lower bound of the effective dimension, from the largest eigenvalues alone."""
         return effective_dimension(self.eigenvalues, z)
 
     def last_term(self, z: float = 1.0) -> float:
-        """What the smallest eigenvalue here adds, 0..1: each that is left out would add at most as much."""
+        """Contribution of the smallest eigenvalue: an upper bound for each omitted one."""
         return effective_dimension(self.eigenvalues[-1:], z)
 
 
 def effective_dimension(eigenvalues: Iterable[float] | Tensor, z: float = 1.0) -> float:
-    r"""How many directions of weight space the data determine: \(N_\mathrm{eff}(H, z) = \sum_i \lambda_i / (\lambda_i + z)\).
+    r"""Number of directions that the data determine: \(\sum_i \lambda_i / (\lambda_i + z)\).
 
-    A direction along which the loss bends much more than z counts as 1, one along which it bends much less as 0; the fewer, the
-    flatter (Maddox, Benton and Wilson 2020, Eq. 2). It is meant for minima: an eigenvalue below 0 counts as 0.
+    Eigenvalues far above z count as 1, those far below as 0. A smaller value means a flatter
+    minimum. Negative eigenvalues count as 0.
+
+    Reference: Maddox, Benton and Wilson (2020), Eq. 2.
 
     Args:
         eigenvalues: of the Hessian, in any order.
-        z: the curvature that counts as a half, above 0.
+        z: the eigenvalue that counts as 1/2, above 0.
 
     Example:
         >>> effective_dimension([1000.0, 1.0, 0.0], z=1.0)
         1.499000999000999
     """
     if not z > 0:
-        raise InputError(f"z is a curvature above 0, but got {z}.")
+        raise InputError(f"z must be above 0, but got {z}.")
     values = eigenvalues.tolist() if isinstance(eigenvalues, Tensor) else eigenvalues
-    return float(sum(value / (value + z) for value in sorted(max(value, 0.0) for value in values)))
+    ascending = sorted(max(value, 0.0) for value in values)
+    return float(sum(value / (value + z) for value in ascending))
 
 
 def curvature(
     surface: LossSurface, count: int = 20, *, tolerance: float = 1e-3, seed: int = 0
 ) -> Curvature:
-    r"""The `count` largest eigenvalues of the Hessian \(\partial^2 L / \partial w^2\) of a loss surface.
+    r"""The `count` largest eigenvalues of the Hessian \(\partial^2 L / \partial w^2\).
 
-    By implicitly restarted Lanczos (`scipy.sparse.linalg.eigsh`: ARPACK), which needs products of the Hessian with vectors only;
-    each is two passes back through the network, exact up to rounding. Needs the extra flatness.
+    Uses implicitly restarted Lanczos (ARPACK, `scipy.sparse.linalg.eigsh`), which needs only
+    Hessian-vector products. Each product is two backward passes, exact up to rounding. Requires the
+    extra flatness.
 
     Args:
         surface: the loss as a function of the weights.
-        count: how many, fewer than there are weights.
-        tolerance: how large the residual of an eigenvector may be, as a share of its eigenvalue; the eigenvalue itself is nearer.
-        seed: of the vector that Lanczos starts from.
+        count: number of eigenvalues, below the number of weights.
+        tolerance: largest residual of an eigenvector, relative to its eigenvalue. The error of the
+            eigenvalue is smaller.
+        seed: of the start vector.
     """
     eigsh, operator, no_convergence = _arpack()
-    size, products = surface.size, 0
+    size = surface.size
+    products = 0
     if not 1 <= count < size:
         raise InputError(
-            f"count must lie between 1 and {size - 1}, one less than there are weights, but got {count}."
+            f"count must be at least 1 and below the number of weights, {size}, but got {count}."
         )
 
     def product(v: Any) -> Any:
@@ -78,10 +83,9 @@ def curvature(
         products += 1
         return hessian_product(surface, torch.from_numpy(v.reshape(-1))).numpy()
 
-    start = torch.randn(
-        size, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)
-    ).numpy()
-    if not product(start).any():  # which ARPACK would call an error
+    generator = torch.Generator().manual_seed(seed)
+    start = torch.randn(size, dtype=torch.float64, generator=generator).numpy()
+    if not product(start).any():  # ARPACK raises an error for a zero matrix
         return Curvature([0.0] * count, size, products)
     hessian = operator((size, size), matvec=product, dtype=start.dtype)
     try:
@@ -96,29 +100,29 @@ def curvature(
         )
     except no_convergence as error:
         raise InputError(
-            f"Only {len(error.eigenvalues)} of {count} eigenvalues were found in {products} products: ask for fewer, allow a "
-            "larger tolerance, or give the model in float64."
+            f"Only {len(error.eigenvalues)} of {count} eigenvalues converged in {products} "
+            "products: request fewer, allow a larger tolerance, or give the model in float64."
         ) from error
     return Curvature(sorted(found.tolist(), reverse=True), size, products)
 
 
 def hessian_product(surface: LossSurface, v: Tensor) -> Tensor:
-    """The Hessian of a loss surface times a vector, batch by batch.   v: (size,)   returns (size,) in float64 on the CPU"""
+    """The Hessian of a loss surface times a vector.   (size,) -> (size,) float64 on the CPU"""
     weights = surface.weights
+    pieces = v.split([weight.numel() for weight in weights])
     parts = [
-        part.reshape(weight.shape).to(weight)
-        for part, weight in zip(v.split([w.numel() for w in weights]), weights, strict=True)
+        piece.reshape(weight.shape).to(weight)
+        for piece, weight in zip(pieces, weights, strict=True)
     ]
     total = torch.zeros(surface.size, dtype=torch.float64)
     with torch.enable_grad():
         for loss in surface.losses():
             gradient = torch.autograd.grad(loss, weights, create_graph=True, materialize_grads=True)
-            slope = torch.stack(
-                [(g * part).sum() for g, part in zip(gradient, parts, strict=True)]
-            ).sum()
-            if slope.requires_grad:  # it does not where the loss is linear in every weight
-                bent = torch.autograd.grad(slope, weights, materialize_grads=True)
-                total += torch.cat([part.flatten() for part in bent]).double().cpu()
+            products = [(g * part).sum() for g, part in zip(gradient, parts, strict=True)]
+            slope = torch.stack(products).sum()
+            if slope.requires_grad:  # false if the loss is linear in every weight
+                second = torch.autograd.grad(slope, weights, materialize_grads=True)
+                total += torch.cat([part.flatten() for part in second]).double().cpu()
     return total
 
 
@@ -127,6 +131,6 @@ def _arpack() -> tuple[Any, Any, Any]:
         from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
     except ImportError as error:
         raise InputError(
-            'Eigenvalues of a Hessian need scipy: pip install "augerino[flatness]"'
+            'Hessian eigenvalues need scipy: pip install "augerino[flatness]"'
         ) from error
     return eigsh, LinearOperator, ArpackNoConvergence

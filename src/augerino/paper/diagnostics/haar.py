@@ -1,4 +1,4 @@
-"""How far the rotations that an augmentation draws are from uniform ones."""
+"""Distance between the rotations that an augmentation draws and uniform rotations."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,13 @@ ROTATIONS = ("rotate_x", "rotate_y", "rotate_z")
 
 @dataclass(frozen=True)
 class HaarDeviation:
-    """Drawn rotations beside uniform ones, by their angle.
+    """Drawn rotations compared with uniform ones by the angle of the rotation.
 
-    `kolmogorov` is the largest difference of the two distribution functions, 0..1; `wasserstein` the mean way, in degrees, that
-    angles would have to move. The angle does not see the axis; `mean_matrix` does, to first order: the norm of the mean rotation
-    matrix as a share of that of the identity, 0 for uniform rotations and 1 for none. The curves are the distribution functions
-    of both at each of `degrees`.
+    `kolmogorov` is the largest difference of the two distribution functions, in [0, 1].
+    `wasserstein` is the Wasserstein-1 distance of the angles, in degrees. The angle does not depend
+    on the axis; `mean_matrix` does: the norm of the mean rotation matrix divided by that of the
+    identity, 0 for uniform rotations and 1 for none. `drawn` and `haar` are the distribution
+    functions at each of `degrees`.
     """
 
     kolmogorov: float
@@ -34,15 +35,15 @@ class HaarDeviation:
 def haar_deviation(
     augmentation: Augmentation, *, draws: int = 2**15, points: int = 181
 ) -> HaarDeviation:
-    """Compares what an augmentation draws for `rotate_x`, `rotate_y`, `rotate_z` with uniform (Haar) rotations.
+    """Compares the draws of `rotate_x`, `rotate_y`, `rotate_z` with uniform (Haar) rotations.
 
-    A box in these three coordinates, however wide, is not uniform on the group: it leaves out large angles while it is small and
-    counts rotations several times once its corners pass pi.
+    A box in these three coordinates is never uniform on the group: a small one has no large angles,
+    and one whose corners exceed pi covers some rotations several times.
 
     Args:
-        augmentation: with these three coordinates; the others do not matter.
-        draws: how many elements, evenly spread and always the same (`LearnedDistribution.nodes`).
-        points: of the curves.
+        augmentation: has these three coordinates; others are ignored.
+        draws: number of quadrature points; the same for every call.
+        points: of the distribution functions.
 
     Example:
         >>> from augerino import Affine3d, Uniform
@@ -53,42 +54,40 @@ def haar_deviation(
     missing = [name for name in ROTATIONS if name not in augmentation.names]
     if missing:
         raise InputError(
-            f"Rotations in space are compared by {', '.join(ROTATIONS)}, but there is no coordinate '{missing[0]}'."
+            f"A Haar deviation needs the coordinates {', '.join(ROTATIONS)}, "
+            f"but the augmentation has no '{missing[0]}'."
         )
-    t = (
-        augmentation.quadrature_element(draws)
-        .t.double()
-        .cpu()[:, [augmentation.names.index(name) for name in ROTATIONS]]
-    )
+    columns = [augmentation.names.index(name) for name in ROTATIONS]
+    t = augmentation.quadrature_element(draws).t.double().cpu()[:, columns]
     angle = rotation_angle(t).sort().values
+
+    def drawn_cdf(at: Tensor) -> Tensor:
+        return torch.searchsorted(angle, at, right=True).double() / draws
+
     expected = haar_angle_cdf(angle)
     steps = torch.arange(draws + 1, dtype=torch.float64) / draws
     kolmogorov = torch.maximum((steps[1:] - expected).abs(), (steps[:-1] - expected).abs()).max()
-    grid = torch.linspace(0, math.pi, points, dtype=torch.float64)
-    drawn, haar = torch.searchsorted(angle, grid, right=True).double() / draws, haar_angle_cdf(grid)
     fine = torch.linspace(0, math.pi, 20 * points, dtype=torch.float64)
-    gap = (
-        torch.searchsorted(angle, fine, right=True).double() / draws - haar_angle_cdf(fine)
-    ).abs()
-    matrix = lie.exp_affine3d(
-        lie.combine(t, torch.tensor([lie.AFFINE3D[name] for name in ROTATIONS]))
-    )[:, :3, :3]
+    wasserstein = torch.trapezoid((drawn_cdf(fine) - haar_angle_cdf(fine)).abs(), fine)
+    generators = torch.tensor([lie.AFFINE3D[name] for name in ROTATIONS])
+    matrix = lie.exp_affine3d(lie.combine(t, generators))[:, :3, :3]
+    grid = torch.linspace(0, math.pi, points, dtype=torch.float64)
     return HaarDeviation(
-        float(kolmogorov),
-        math.degrees(float(torch.trapezoid(gap, fine))),
-        float(matrix.mean(0).norm()) / math.sqrt(3),
-        [round(math.degrees(value), 6) for value in grid.tolist()],
-        drawn.tolist(),
-        haar.tolist(),
+        kolmogorov=float(kolmogorov),
+        wasserstein=math.degrees(float(wasserstein)),
+        mean_matrix=float(matrix.mean(0).norm()) / math.sqrt(3),
+        degrees=[round(math.degrees(value), 6) for value in grid.tolist()],
+        drawn=drawn_cdf(grid).tolist(),
+        haar=haar_angle_cdf(grid).tolist(),
     )
 
 
 def rotation_angle(t: Tensor) -> Tensor:
-    """The angle in 0..pi of the rotation with a given rotation vector, however often that winds.   (n, 3) -> (n,)"""
-    wound = t.norm(dim=-1).remainder(2 * math.pi)
-    return torch.minimum(wound, 2 * math.pi - wound)
+    """The angle in [0, pi] of the rotation with rotation vector t.   (n, 3) -> (n,)"""
+    wrapped = t.norm(dim=-1).remainder(2 * math.pi)
+    return torch.minimum(wrapped, 2 * math.pi - wrapped)
 
 
 def haar_angle_cdf(angle: Tensor) -> Tensor:
-    r"""The share of uniform rotations that turn by at most an angle: \((\varphi - \sin\varphi) / \pi\)."""
+    r"""P(angle of a uniform rotation ≤ φ) = \((\varphi - \sin\varphi) / \pi\)."""
     return (angle - angle.sin()) / math.pi

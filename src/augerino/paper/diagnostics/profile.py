@@ -1,4 +1,4 @@
-"""The loss as a function of one coordinate's bound, for a trained model: the paper's Figure 5b."""
+"""Loss of a trained model against the bound of one coordinate (the paper's Figure 5b)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from augerino.objective import Objective
 
 @dataclass(frozen=True)
 class Profile:
-    """Loss, penalty and their derivatives at each bound of one coordinate; `total` is loss + penalty."""
+    """Loss, penalty and their slopes at each bound of one coordinate; total = loss + penalty."""
 
     coordinate: str
     bounds: list[float]
@@ -39,58 +39,60 @@ def profile(
     draws: int = 8,
     seed: int = 0,
 ) -> Profile:
-    """Moves one bound of a trained model and records the objective, with the same noise at every bound.
+    """Sets one bound of a trained model to several values and records the objective at each.
 
-    The augmentation must be uniform. Slopes are exact derivatives of the sampled objective with respect to the bound,
-    by the reparametrization that training uses. The model's bounds and mode are put back.
+    The augmentation must be uniform. All bounds share the same noise. Slopes are exact derivatives
+    of the sampled objective with respect to the bound, by the reparametrization used in training.
+    The model's bounds and mode are restored.
 
     Args:
-        model: trained; evaluated one copy at a time, as in training.
+        model: trained; evaluated with one copy, as in training.
         objective: its loss and regularizer.
         x: inputs.
         y: targets.
-        coordinate: whose bound moves.
-        bounds: where to look, (m,).
-        draws: how often each input is drawn at each bound.
-        seed: of the draws.
+        coordinate: whose bound is varied.
+        bounds: values of the bound, (m,).
+        draws: samples per input and bound.
+        seed: of the samples.
     """
-    names, distribution = model.augmentation.names, model.augmentation.distribution
+    names = model.augmentation.names
+    distribution = model.augmentation.distribution
     if coordinate not in names:
         raise InputError(
             f"The augmentation has no coordinate '{coordinate}'. It has: {', '.join(names)}."
         )
     if not isinstance(distribution, Uniform):
         raise InputError(
-            f"A profile needs a Uniform distribution, but the augmentation has a {type(distribution).__name__}."
+            "A profile needs a Uniform distribution, "
+            f"but the augmentation has a {type(distribution).__name__}."
         )
-    index, kept, copies = (
-        names.index(coordinate),
-        distribution.bound.detach().clone(),
-        model.test_copies,
-    )
+    index = names.index(coordinate)
+    original_bound = distribution.bound.detach().clone()
+    original_copies = model.test_copies
     found: dict[str, list[float]] = {"loss": [], "penalty": [], "loss_slope": [], "total_slope": []}
-    raw = distribution.raw_bound
     try:
         model.test_copies = 1
         for bound in bounds.tolist():
-            value = kept.clone()
+            value = original_bound.clone()
             value[index] = bound
             distribution.bound = value
-            slope = float(torch.sigmoid(raw.detach()[index]))  # d bound / d raw
             with evaluation_mode(model), torch.random.fork_rng(), torch.enable_grad():
                 torch.manual_seed(seed)
                 terms = [objective(model(x), y) for _ in range(draws)]
                 loss = torch.stack([term.loss for term in terms]).mean()
                 penalty = terms[0].penalty
-                gradients = [
-                    torch.autograd.grad(part, raw, retain_graph=True)[0]
-                    for part in (loss, loss + penalty)
-                ]
-            found["loss"].append(loss.item())
-            found["penalty"].append(penalty.item())
-            for name, gradient in zip(("loss_slope", "total_slope"), gradients, strict=True):
-                found[name].append(float(gradient[index]) / slope)
+                found["loss"].append(loss.item())
+                found["penalty"].append(penalty.item())
+                found["loss_slope"].append(_slope(loss, distribution, index))
+                found["total_slope"].append(_slope(loss + penalty, distribution, index))
     finally:
-        distribution.bound = kept
-        model.test_copies = copies
+        distribution.bound = original_bound
+        model.test_copies = original_copies
     return Profile(coordinate, bounds.tolist(), **found)
+
+
+def _slope(value: Tensor, distribution: Uniform, index: int) -> float:
+    """d value / d bound[index], by the chain rule with d bound / d raw = sigmoid(raw)."""
+    raw = distribution.raw_bound
+    (gradient,) = torch.autograd.grad(value, raw, retain_graph=True)
+    return float(gradient[index]) / float(torch.sigmoid(raw.detach()[index]))

@@ -1,4 +1,4 @@
-"""Loss and error while a network's weights move away from a solution along random rays."""
+"""Loss and error along random rays in weight space that start at a solution."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ RayKind = Literal["plain", "filter"]
 
 @dataclass(frozen=True)
 class Rays:
-    """Mean loss and, for classes, the share of wrong answers: `loss[d][i]` at `lengths[i]` along direction d."""
+    """Mean loss and, for classification, error: `loss[d][i]` is at `lengths[i]` in direction d."""
 
     kind: RayKind
     lengths: list[float]
@@ -32,49 +32,57 @@ def loss_along_rays(
     kind: RayKind = "filter",
     seed: int = 0,
 ) -> Rays:
-    """Moves the weights to w + s d for each length s and each of several random directions d, and puts them back.
+    """Evaluates the loss at w + s d for each length s and several random directions d.
 
-    Batch norm keeps its statistics, as everywhere on the surface. See `random_direction` for what a length means.
+    Batch norm keeps its statistics. The unit of length is explained in `random_direction`.
 
     Args:
-        surface: the loss as a function of the weights; its weights are moved and put back.
-        lengths: how far to go; 0 is the solution itself.
-        directions: how many.
+        surface: the loss as a function of the weights; its weights are restored.
+        lengths: distances from the solution; 0 is the solution itself.
+        directions: number of random directions.
         kind: "plain" or "filter".
-        seed: of the directions: another surface of the same network has the same ones.
+        seed: of the directions; two surfaces of one network get the same ones.
     """
     if directions < 1 or len(lengths) < 1:
         raise InputError(
-            f"There must be at least one direction and one length, but got {directions} and {len(lengths)}."
+            "There must be at least one direction and one length, "
+            f"but got {directions} and {len(lengths)}."
         )
     generator = Generator().manual_seed(seed)
-    kept = [weight.detach().clone() for weight in surface.weights]
-    found: list[list[tuple[float, float | None]]] = []
+    solution = [weight.detach().clone() for weight in surface.weights]
+    losses: list[list[float]] = []
+    errors: list[list[float]] = []
     try:
         for _ in range(directions):
-            direction = random_direction(kept, kind, generator)
-            found.append([_judge_at(surface, kept, direction, length) for length in lengths])
+            direction = random_direction(solution, kind, generator)
+            losses.append([])
+            errors.append([])
+            for length in lengths:
+                _move(surface.weights, solution, direction, length)
+                loss, error = _loss_and_error(surface)
+                losses[-1].append(loss)
+                if error is not None:
+                    errors[-1].append(error)
     finally:
-        _set(surface.weights, kept)
-    losses = [[loss for loss, _ in ray] for ray in found]
-    errors = [[error for _, error in ray if error is not None] for ray in found]
-    return Rays(kind, list(lengths), losses, errors if errors[0] else None)
+        _set(surface.weights, solution)
+    return Rays(kind=kind, lengths=list(lengths), loss=losses, error=errors if errors[0] else None)
 
 
 def random_direction(
     weights: Sequence[Tensor], kind: RayKind, generator: Generator
 ) -> list[Tensor]:
-    """A Gaussian direction in weight space, one tensor a weight.
+    """A Gaussian direction in weight space, one tensor per weight.
 
-    "plain": over all weights, biases and batch norm among them, with a norm of 1 in all, so that a length is a distance. How far
-    that is depends on how large the weights happen to be, which batch norm leaves open.
-
-    "filter": each filter's part has the norm of the filter (Li et al. 2018), so that at length 1 every filter has moved by as
-    much as there is of it. A filter is what makes one channel of a convolution or one output of a linear layer, `weight[j]`.
-    Biases and batch norm, whose weights have one dimension, stay where they are.
+    - "plain": over all weights, including biases and batch norm, with a total norm of 1, so that a
+      length is a distance. Its meaning depends on the scale of the weights, which batch norm leaves
+      undetermined.
+    - "filter": each filter's part has the norm of the filter (Li et al. 2018), so that at length 1
+      every filter has moved by its own norm. A filter is `weight[j]`, which computes one channel of
+      a convolution or one output of a linear layer. Weights of one dimension (biases and batch
+      norm) stay fixed.
     """
     if kind not in get_args(RayKind):
-        raise InputError(f"Rays are of a kind of {', '.join(get_args(RayKind))}, but got '{kind}'.")
+        raise InputError(f"kind must be one of {', '.join(get_args(RayKind))}, but got '{kind}'.")
     drawn = [
         torch.randn(weight.shape, generator=generator, dtype=torch.float64).to(weight.device)
         for weight in weights
@@ -83,36 +91,43 @@ def random_direction(
         norm = torch.stack([part.square().sum() for part in drawn]).sum().sqrt()
         return [(part / norm).to(weight.dtype) for part, weight in zip(drawn, weights, strict=True)]
     return [
-        _like_filters(part, weight.double()).to(weight.dtype)
+        _normalize_filters(part, weight.double()).to(weight.dtype)
         for part, weight in zip(drawn, weights, strict=True)
     ]
 
 
-def _like_filters(drawn: Tensor, weight: Tensor) -> Tensor:
+def _normalize_filters(drawn: Tensor, weight: Tensor) -> Tensor:
+    """Scales each filter of `drawn` to the norm of that filter of `weight`."""
     if weight.dim() < 2:
         return torch.zeros_like(drawn)
-    norms = [
-        tensor.flatten(1).norm(dim=1).reshape(-1, *[1] * (tensor.dim() - 1))
-        for tensor in (weight, drawn)
-    ]
-    return drawn * (norms[0] / norms[1].clamp_min(1e-30))
+    ratio = _filter_norms(weight) / _filter_norms(drawn).clamp_min(1e-30)
+    return drawn * ratio.reshape(-1, *[1] * (weight.dim() - 1))
 
 
-def _judge_at(
-    surface: LossSurface, kept: list[Tensor], direction: list[Tensor], length: float
-) -> tuple[float, float | None]:
-    _set(
-        surface.weights,
-        [weight + length * part for weight, part in zip(kept, direction, strict=True)],
-    )
-    loss, wrong, items, classes = 0.0, 0.0, len(surface.y), False
+def _filter_norms(weight: Tensor) -> Tensor:
+    return weight.flatten(1).norm(dim=1)
+
+
+def _move(
+    weights: list[Tensor], solution: list[Tensor], direction: list[Tensor], length: float
+) -> None:
+    """Sets the weights to solution + length * direction."""
+    pairs = zip(solution, direction, strict=True)
+    _set(weights, [weight + length * part for weight, part in pairs])
+
+
+def _loss_and_error(surface: LossSurface) -> tuple[float, float | None]:
+    """Mean loss and fraction of wrong predictions; no error for a regression."""
+    loss = 0.0
+    error = None
+    n_items = len(surface.y)
     with torch.no_grad():
         for prediction, y in surface.predictions():
-            loss += float(surface.loss(prediction, y)) * len(y) / items
+            loss += float(surface.loss(prediction, y)) * len(y) / n_items
             right = score_items(prediction, y).correct
             if right is not None:
-                classes, wrong = True, wrong + float((1 - right).sum()) / items
-    return loss, wrong if classes else None
+                error = (error or 0.0) + float((1 - right).sum()) / n_items
+    return loss, error
 
 
 def _set(weights: list[Tensor], values: list[Tensor]) -> None:

@@ -1,1 +1,1 @@
-"""The paper's experiments, one file each: a frozen configuration with presets, rows, a trial, a table and figures."""
+"""The paper's experiments, one module each: settings with presets, rows, trial, table, figures."""

@@ -9,68 +9,81 @@ from augerino.runtime.trials import BaseRow, BaseSettings
 
 @dataclass(frozen=True)
 class Settings(BaseSettings):
-    """What experiments can be told whose rows all run one training."""
+    """Settings of experiments that train one model per row and seed."""
 
     epochs: int = 200
     """passes over the training data"""
     batch_size: int = 128
-    """items per step"""
+    """samples per step"""
     lr: float = 0.01
-    """learning rate of the weights, going down by a cosine"""
+    """learning rate of the weights, with cosine decay"""
     augmentation_lr: float = 0.04
     """learning rate of the bounds"""
     warm_up: float = 0.1
-    """share of the training during which bounds wait for the network; the released recipe has none"""
-    memory: float = 0.999
-    """Adam's second beta for the bounds: how slowly it forgets how large their gradients were"""
+    """fraction of the training before the bounds start to move; the released recipe has none"""
+    augmentation_beta2: float = 0.999
+    """second beta of Adam for the bounds"""
 
     def check(self) -> None:
         super().check()
-        self._at_least_one("epochs", "batch_size")
-        if not 0 <= self.warm_up < 1:
-            raise InputError(
-                f"warm_up is a share of the training, from 0 to below 1, but got {self.warm_up}."
-            )
-        if not 0 <= self.memory < 1:
-            raise InputError(f"memory must lie between 0 and below 1, but got {self.memory}.")
+        self._require_at_least_one("epochs", "batch_size")
+        self._require_below_one("warm_up")
+        self._require_below_one("augmentation_beta2")
+
+    def _require_below_one(self, name: str) -> None:
+        value = getattr(self, name)
+        if not 0 <= value < 1:
+            raise InputError(f"{name} must be at least 0 and below 1, but got {value}.")
 
 
 @dataclass(frozen=True)
 class ImageSettings(Settings):
-    """What experiments can be told whose network takes one image to one answer."""
+    """Settings of experiments whose network maps one image to one output."""
 
     net: Literal["small", "layer13"] = "layer13"
     """the network: a small CNN, or the paper's"""
     width: int = 128
     """its width"""
     steerable_epochs: int = 200
-    """passes for the steerable baseline, which is slower and needs fewer"""
+    """epochs of the steerable baseline, which is slower and needs fewer"""
 
     def check(self) -> None:
         super().check()
-        self._at_least_one("steerable_epochs", "width")
+        self._require_at_least_one("steerable_epochs", "width")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row(BaseRow):
-    """One row of an experiment's table: how the model is made."""
+    """One row of an experiment's table: how its model is trained.
+
+    Args:
+        kind: which augmentation or network the row has.
+        reg_weight: λ, the weight of the regularizer.
+        start: bound at which the coordinates start.
+        rotate_start: bound at which the rotation starts; `start` by default.
+        augmentation_lr: learning rate of the bounds; that of the settings by default.
+        warm_up: fraction of the training before the bounds move; that of the settings by default.
+        hide_corners: whether the network sees only the disc inside each image.
+        regularizer: −Σθ² or minus the entropy.
+        variant: which variant of the data, for experiments that have several.
+        method: how bounds are learned.
+        tolerance: of the probe; that of the settings by default.
+        refit: whether the network is retrained on the learned augmentation.
+        group: the group to which the network is invariant by construction.
+        policy: name of a published augmentation policy.
+    """
 
     kind: Literal["none", "fixed", "learned", "released", "steerable", "policy"]
-    weight: float = 0.0
+    reg_weight: float = 0.0
     start: float = 0.3
-    rotate: float | None = None  # where the rotation starts, if not where the others do
-    rate: float | None = None  # learning rate of the bounds, if not that of the settings
-    wait: float | None = (
-        None  # share of the training during which bounds wait, if not that of the settings
-    )
-    corners: bool = (
-        True  # whether the network sees the corners of an image, or the disc inside it only
-    )
-    regularizer: Literal["l2", "entropy"] = "l2"  # what makes wide distributions cheap
-    data: str = ""  # which variant of the data, where an experiment has several
-    method: Literal["gradient", "probe"] = "gradient"  # how bounds move
-    tolerance: float | None = None  # of a row by probing, if not that of the settings
-    refit: bool = False  # whether the network is then trained anew, with coordinates in turns
-    group: str = (
-        ""  # to which group the network is invariant by construction, where it has a choice
-    )
+    rotate_start: float | None = None
+    augmentation_lr: float | None = None
+    warm_up: float | None = None
+    hide_corners: bool = False
+    regularizer: Literal["l2", "entropy"] = "l2"
+    variant: str = ""
+    method: Literal["gradient", "probe"] = "gradient"
+    tolerance: float | None = None
+    refit: bool = False
+    group: str = ""
+    policy: str = ""

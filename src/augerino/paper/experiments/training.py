@@ -1,4 +1,4 @@
-"""The one training that every row of every experiment runs: same loop, same optimizer, another augmentation."""
+"""Trains a row of an image experiment. Rows differ in the augmentation, not in the loop."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,22 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler
 
 import augerino as ag
 from augerino.data.batches import CheckedBatches
 from augerino.learning.methods import choose_method
 from augerino.learning.probe import refit_fraction
-from augerino.learning.released import NEAR_ZERO, WIDE, ReleasedPenalty
+from augerino.learning.released import (
+    NEAR_ZERO,
+    TRANSLATION_SCALE,
+    WIDE,
+    ReleasedPenalty,
+)
 from augerino.nets.layer13 import Layer13
 from augerino.nets.small import SmallCNN
 from augerino.nets.steerable import SteerableCNN
+from augerino.objective import Regularizer
 from augerino.paper.experiments.settings import ImageSettings, Row
 
 __all__ = [
@@ -34,10 +41,15 @@ COORDINATES = ag.Affine2d().names
 
 
 class Disc(nn.Module):
-    """Shows what lies in the disc inside each image, and black elsewhere: a turn moves nothing into it or out of it."""
+    """Sets every pixel outside the inscribed ellipse of an image to zero.
+
+    A rotated image has black corners, from which a network could read the angle.
+    """
 
     def forward(self, x: Tensor) -> Tensor:
-        down, across = (torch.linspace(-1, 1, side, device=x.device) for side in x.shape[-2:])
+        height, width = x.shape[-2:]
+        down = torch.linspace(-1, 1, height, device=x.device)
+        across = torch.linspace(-1, 1, width, device=x.device)
         return x * (down[:, None].square() + across.square() <= 1)
 
 
@@ -47,26 +59,38 @@ def make_net(settings: ImageSettings, row: Row, channels: int, outputs: int) -> 
         return SteerableCNN(channels, outputs, width=max(settings.width // 3, 4))
     kind = SmallCNN if settings.net == "small" else Layer13
     net = kind(channels, outputs, settings.width)
-    return net if row.corners else nn.Sequential(Disc(), net)
+    if row.hide_corners:
+        return nn.Sequential(Disc(), net)
+    return net
 
 
 def make_augmentation(row: Row, coordinates: tuple[str, ...] = COORDINATES) -> ag.Augmentation:
-    """The row's augmentation: the given coordinates, or, for the fixed and the empty ones, rotation alone."""
+    """The row's augmentation over `coordinates`; rows that learn nothing have a fixed rotation."""
     if row.kind in ("none", "steerable"):
-        return ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1e-6])).requires_grad_(False)
+        return _fixed_rotation(1e-6)
     if row.kind == "fixed":
-        return ag.Augmentation(
-            ag.Affine2d("rotate"), ag.Uniform([row.rotate or math.pi])
-        ).requires_grad_(False)
-    names = COORDINATES if row.kind == "released" else coordinates
-    starts = dict.fromkeys(names, row.start)
-    if row.kind == "released":  # half of its full widths, and a tenth of that for translations
-        starts = {
-            name: NEAR_ZERO * (0.1 if name.startswith("translate") else 1.0) for name in names
-        }
-    if row.rotate is not None:
-        starts["rotate"] = row.rotate
-    return ag.Augmentation(ag.Affine2d(*names), ag.Uniform(list(starts.values())))
+        return _fixed_rotation(row.rotate_start or math.pi)
+    if row.kind == "released":
+        starts = released_starts(NEAR_ZERO)
+    else:
+        starts = dict.fromkeys(coordinates, row.start)
+    if row.rotate_start is not None:
+        starts["rotate"] = row.rotate_start
+    return ag.Augmentation(ag.Affine2d(*starts), ag.Uniform(list(starts.values())))
+
+
+def released_starts(bound: float) -> dict[str, float]:
+    """One start bound for all six affine coordinates, scaled for translations as released."""
+    starts = dict.fromkeys(COORDINATES, bound)
+    for name in starts:
+        if name.startswith("translate"):
+            starts[name] *= TRANSLATION_SCALE
+    return starts
+
+
+def _fixed_rotation(bound: float) -> ag.Augmentation:
+    augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([bound]))
+    return augmentation.requires_grad_(False)
 
 
 def train_row(
@@ -83,35 +107,48 @@ def train_row(
     augmentation: ag.Augmentation | None = None,
     on_epoch: Callable[[ag.InvariantModel, ag.Objective], None] | None = None,
 ) -> tuple[ag.InvariantModel, ag.History]:
-    """Trains one row on one seed; `on_epoch` may look at the model and its objective after each epoch.
+    """Trains one row on one seed.
 
-    Of a row with a refit, the model is the one that was trained anew, and the history that of learning the bounds.
+    Returns the model and the history of learning the bounds. With `row.refit` the model is
+    the one retrained on the learned augmentation.
+
+    Args:
+        settings: of the experiment.
+        row: which model to train.
+        seed: of weights, batches and draws.
+        x: training images, (N, C, H, W).
+        y: targets, (N, ...).
+        outputs: number of outputs of the network.
+        loss: mean loss of a batch.
+        average: how the outputs of several copies are averaged.
+        coordinates: learned by the row.
+        augmentation: replaces the one of the row.
+        on_epoch: called with model and objective after every epoch.
     """
     torch.manual_seed(seed)
-    augmentation = make_augmentation(row, coordinates) if augmentation is None else augmentation
-    model = ag.InvariantModel(
-        make_net(settings, row, x.shape[1], outputs), augmentation, average=average
-    )
-    regularizer = ReleasedPenalty(augmentation.names) if row.kind == "released" else ag.NegativeL2()
-    objective = ag.Objective(loss, augmentation, regularizer, row.weight)
-    rate = row.rate or (settings.lr if row.kind == "released" else settings.augmentation_lr)
-    memory = 0.999 if row.kind == "released" else settings.memory
-    groups = ag.param_groups(
-        model, weight_decay=1e-4, augmentation_lr=rate, augmentation_betas=(0.9, memory)
-    )
-    optimizer: torch.optim.Optimizer = torch.optim.Adam(groups, lr=settings.lr)
-    loader: Any = ag.data.Batches(x, y, settings.batch_size)
+    if augmentation is None:
+        augmentation = make_augmentation(row, coordinates)
+    net = make_net(settings, row, channels=x.shape[1], outputs=outputs)
+    model = ag.InvariantModel(net, augmentation, average=average)
+    regularizer: Regularizer = ag.NegativeL2()
+    if row.kind == "released":
+        regularizer = ReleasedPenalty(augmentation.names)
+    objective = ag.Objective(loss, augmentation, regularizer, reg_weight=row.reg_weight)
+
     epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
-    steps, tuner, way = epochs * len(loader), None, None
-    share = settings.warm_up if row.wait is None else row.wait
-    wait = 0.0 if row.kind == "released" or row.rate is not None else share * steps
-    scheduler: torch.optim.lr_scheduler.LRScheduler = ag.training.cosine_schedule(
-        optimizer, steps, wait
-    )
+    loader: Any = ag.data.Batches(x, y, settings.batch_size)
+    optimizer = _make_optimizer(settings, row, model)
+    steps = epochs * len(loader)
+    warm_up = _warm_up(settings, row) * steps
+    scheduler: LRScheduler = ag.training.cosine_schedule(optimizer, steps, warm_up)
+    method = None
     if row.method == "probe":
         recipe = ag.Recipe(method="probe", batch_size=settings.batch_size, lr=settings.lr)
-        way = choose_method(model, CheckedBatches(loader), epochs, recipe)
-        loader, optimizer, scheduler, tuner = way.loader, way.optimizer, way.scheduler, way.tuner
+        method = choose_method(model, CheckedBatches(loader), epochs, recipe)
+        loader = method.loader
+        optimizer = method.optimizer
+        scheduler = method.scheduler
+
     history = ag.History()
     records = ag.iter_epochs(
         model,
@@ -121,21 +158,21 @@ def train_row(
         epochs=epochs,
         scheduler=scheduler,
         precision="auto",
-        tuner=tuner,
+        tuner=None if method is None else method.tuner,
     )
     for record in records:
         history.epochs.append(record)
         if on_epoch is not None:
             on_epoch(model, objective)
+
     if row.refit:
-        again = replace(row, kind="fixed", method="gradient", weight=0.0, refit=False)
-        fraction = refit_fraction(None if way is None else way.task_score())
+        fraction = refit_fraction(None if method is None else method.task_score())
         model, _ = train_row(
             settings,
-            again,
+            replace(row, kind="fixed", method="gradient", reg_weight=0.0, refit=False),
             seed,
-            x,
-            y,
+            x=x,
+            y=y,
             outputs=outputs,
             loss=loss,
             average=average,
@@ -144,9 +181,32 @@ def train_row(
     return model.eval(), history
 
 
+def _make_optimizer(
+    settings: ImageSettings, row: Row, model: ag.InvariantModel
+) -> torch.optim.Optimizer:
+    lr = settings.augmentation_lr
+    beta2 = settings.augmentation_beta2
+    if row.kind == "released":
+        lr = settings.lr
+        beta2 = 0.999
+    if row.augmentation_lr is not None:
+        lr = row.augmentation_lr
+    groups = ag.param_groups(
+        model, weight_decay=1e-4, augmentation_lr=lr, augmentation_betas=(0.9, beta2)
+    )
+    return torch.optim.Adam(groups, lr=settings.lr)
+
+
+def _warm_up(settings: ImageSettings, row: Row) -> float:
+    """The fraction of the training before the bounds move."""
+    if row.kind == "released" or row.augmentation_lr is not None:
+        return 0.0
+    return settings.warm_up if row.warm_up is None else row.warm_up
+
+
 def curves(history: ag.History, start: dict[str, float]) -> dict[str, list[float]]:
-    """Loss and bounds over training, as a trial keeps them."""
-    bounds = {
-        name: [round(value, 5) for value in (start[name], *history.curve(name))] for name in start
-    }
-    return {"loss": [round(value, 5) for value in history.curve("loss")], **bounds}
+    """Loss and bounds over training, rounded, for storage in a trial."""
+    found = {"loss": [round(value, 5) for value in history.curve("loss")]}
+    for name, value in start.items():
+        found[name] = [round(bound, 5) for bound in (value, *history.curve(name))]
+    return found

@@ -1,10 +1,12 @@
-"""How elements act on outputs that are no images, for `EquivariantModel(action=...)`: points, boxes, vectors, fields, label maps.
+"""Actions on outputs other than images: points, boxes, vectors, vector fields and label maps.
 
-Each is built from a transform of the inputs and has its coordinates. Positions are in pixels, (x, y), x right and y down, from
-the top left corner of the image: pixels are little squares, so the one in row i and column j has its centre at
-(j + 1/2, i + 1/2), and an image of (height, width) spans 0..width and 0..height. Any transform that says how it moves points
-will do: `Affine2d`, `RotoTranslate2d` (with a margin, moved positions are those on the larger canvas), `Flip`, and chains of
-these, with colour or without.
+Pass one to `EquivariantModel(action=...)`. Each is built from the transform of the inputs and has
+its coordinates. The transform must implement `point_map`: `Affine2d`, `RotoTranslate2d` (with a
+margin, positions are on the larger canvas), `Flip`, and chains of these, with or without colour.
+
+Positions are in pixels, (x, y), with x right and y down, from the top left corner of the image.
+Pixels are squares: the pixel in row i and column j has its centre at (j + 1/2, i + 1/2), and an
+image of (height, width) spans 0..width and 0..height.
 """
 
 from augerino.transforms.actions.base import Action

@@ -1,4 +1,4 @@
-"""What an action is: the coordinates of a transform, acting on something else."""
+"""The base class of actions: a transform's coordinates, acting on another kind of data."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from augerino.transforms.base import Transform
 
 
 class Action(Transform):
-    """Another way for the elements of a transform to act; the coordinates are the transform's.
+    """The action of a transform's group elements on another kind of data.
 
-    Must write: `forward` and `inverse`.
+    Subclasses must implement `forward` and `inverse`.
 
     Args:
-        transform: how the elements act on inputs.
+        transform: the transform of the inputs; the action has its coordinates.
     """
 
     def __init__(self, transform: Transform) -> None:
@@ -24,16 +24,25 @@ class Action(Transform):
         self.coordinates = transform.coordinates
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {"transform": self.transform}
 
     def need(self, fits: bool, x: Tensor, what: str, advice: str) -> None:
-        """Refuses outputs of another kind than the action moves."""
+        """Raises `InputError` unless `fits`.
+
+        Args:
+            fits: whether x is data that this action moves.
+            x: the data, named in the message by shape and dtype.
+            what: the data that is expected.
+            advice: what to do.
+        """
         if not fits:
             raise InputError(
-                f"{type(self).__name__} needs {what}, but got {tuple(x.shape)} of {x.dtype}: {advice}."
+                f"{type(self).__name__} needs {what}, "
+                f"but got {tuple(x.shape)} of {x.dtype}: {advice}."
             )
 
 
 def precise(t: Tensor, x: Tensor) -> Tensor:
-    """Coordinates in double precision for data in double precision."""
+    """Coordinates in float64 if the data are."""
     return t.double() if x.dtype == torch.float64 else t

@@ -1,4 +1,4 @@
-"""Points and boxes in an image."""
+"""The actions on keypoints and boxes of an image."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from augerino.transforms.base import Size, Transform
 
 
 class Keypoints(Action):
-    """Points of an image, (B, N, 2), each (x, y) in pixels from its top left corner, moved as the image is.
+    """Keypoints (B, N, 2) of an image, each (x, y) in pixels from the top left corner.
 
-    A point that is pushed out of the image is still a point, though the network cannot see what is there: give `RotoTranslate2d`
-    a margin if that matters.
+    Points may leave the image, where the network sees nothing: give `RotoTranslate2d` a margin if
+    that matters.
 
     Args:
-        transform: how the images move.
+        transform: the transform of the images.
         size: (height, width) of the images, in pixels.
 
     Example:
@@ -33,75 +33,91 @@ class Keypoints(Action):
         super().__init__(transform)
         if len(size) != 2 or not all(isinstance(side, int) and side > 0 for side in size):
             raise InputError(
-                f"{type(self).__name__} needs the images' size as (height, width) in pixels, but got {size!r}."
+                f"{type(self).__name__} needs the images' size as (height, width) in pixels, "
+                f"but got {size!r}."
             )
         self.size: Size = (size[0], size[1])
-        transform.point_map(
-            torch.zeros(1, len(transform.names)), self.size
-        )  # refuses what does not move points
+        # Raises if the transform has no point map.
+        transform.point_map(torch.zeros(1, len(transform.names)), self.size)
 
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
+        """Moves positions from images to canvases.   x: (B, N, ...)   t: (B, k)"""
         self._check(x, t)
         there = self.transform.point_map(precise(t, x), self.size)
-        return self._move(x, there, self.size, self.transform.canvas(self.size))
+        canvas = self.transform.canvas(self.size)
+        return self._move(x, there, before=self.size, after=canvas)
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
+        """Moves positions from canvases back to images.   y: (B, N, ...)   t: (B, k)"""
         self._check(y, t)
         back = lie.inverse_affine2d(self.transform.point_map(precise(t, y), self.size))
-        return self._move(y, back, self.transform.canvas(self.size), self.size)
+        canvas = self.transform.canvas(self.size)
+        return self._move(y, back, before=canvas, after=self.size)
 
     def settings(self) -> dict[str, Any]:
+        """Arguments of the constructor."""
         return {**super().settings(), "size": list(self.size)}
 
     def _check(self, x: Tensor, t: Tensor) -> None:
-        fits = x.dim() == 3 and x.shape[-1] == 2 and x.is_floating_point()
         self.need(
-            fits, x, "floating-point positions (B, N, 2)", "give (x, y) in pixels for each point"
+            fits=x.dim() == 3 and x.shape[-1] == 2 and x.is_floating_point(),
+            x=x,
+            what="floating-point positions (B, N, 2)",
+            advice="give (x, y) in pixels for each point",
         )
         self.check(x, t)
 
-    def _move(self, x: Tensor, matrix: Tensor, before: Size, after: Size) -> Tensor:
-        return _affine(x, matrix, before, after)
+    def _move(self, x: Tensor, matrix: Tensor, *, before: Size, after: Size) -> Tensor:
+        return _affine(x, matrix, before=before, after=after)
 
 
 class Boxes(Keypoints):
-    """Boxes in an image, (B, N, 4), each (left, top, right, bottom) in pixels; they become the upright hull of where they go.
+    """Boxes (B, N, 4) of an image, each (left, top, right, bottom) in pixels.
 
-    Exact for translations, scales, flips and quarter turns. Other rotations make the hull larger than what it holds, there and
-    once more on the way back: an average over them is one of boxes that are too large.
+    A box becomes the axis-aligned bounding box of its image. This is exact for translations,
+    scales, flips and quarter turns. Other rotations enlarge the box, both in `forward` and in
+    `inverse`, so that an average over them is too large.
 
     Args:
-        transform: how the images move.
+        transform: the transform of the images.
         size: (height, width) of the images, in pixels.
 
     Example:
         >>> from augerino import Flip
-        >>> Boxes(Flip("horizontal"), size=(10, 20))(torch.tensor([[[1.0, 2.0, 5.0, 6.0]]]), torch.tensor([[1.0]]))
+        >>> mirror = Boxes(Flip("horizontal"), size=(10, 20))
+        >>> mirror(torch.tensor([[[1.0, 2.0, 5.0, 6.0]]]), torch.tensor([[1.0]]))
         tensor([[[15.,  2., 19.,  6.]]])
     """
 
     def _check(self, x: Tensor, t: Tensor) -> None:
-        fits = x.dim() == 3 and x.shape[-1] == 4 and x.is_floating_point()
         self.need(
-            fits,
-            x,
-            "floating-point boxes (B, N, 4)",
-            "give (left, top, right, bottom) in pixels for each box",
+            fits=x.dim() == 3 and x.shape[-1] == 4 and x.is_floating_point(),
+            x=x,
+            what="floating-point boxes (B, N, 4)",
+            advice="give (left, top, right, bottom) in pixels for each box",
         )
         self.check(x, t)
 
-    def _move(self, x: Tensor, matrix: Tensor, before: Size, after: Size) -> Tensor:
+    def _move(self, x: Tensor, matrix: Tensor, *, before: Size, after: Size) -> Tensor:
         left, top, right, bottom = x.unbind(-1)
-        corners = [
-            torch.stack(corner, dim=-1)
-            for corner in ((left, top), (right, top), (left, bottom), (right, bottom))
+        corners = ((left, top), (right, top), (left, bottom), (right, bottom))
+        moved = [
+            _affine(torch.stack(corner, dim=-1), matrix, before=before, after=after)
+            for corner in corners
         ]
-        moved = torch.stack([_affine(corner, matrix, before, after) for corner in corners])
-        return torch.cat([moved.amin(dim=0), moved.amax(dim=0)], dim=-1)
+        stacked = torch.stack(moved)
+        return torch.cat([stacked.amin(dim=0), stacked.amax(dim=0)], dim=-1)
 
 
-def _affine(x: Tensor, matrix: Tensor, before: Size, after: Size) -> Tensor:
-    """Moves points from corner to corner by matrices from centre to centre.   x: (B, N, 2)   matrix: (B, 3, 3)"""
+def _affine(x: Tensor, matrix: Tensor, *, before: Size, after: Size) -> Tensor:
+    """Moves points, given from the corner, by matrices that act from the centre.
+
+    Args:
+        x: (B, N, 2).
+        matrix: (B, 3, 3).
+        before: (height, width) of the images from whose corner x is measured.
+        after: (height, width) of the images from whose corner the result is measured.
+    """
     with torch.autocast(x.device.type, enabled=False):
         points = lie.at_least_float32(x)
         matrix = matrix.to(points.dtype)
