@@ -107,7 +107,7 @@ def test_a_report_has_the_numbers_of_the_command(monkeypatch):
     assert page.count("<svg") == expected.count("<svg") > 5
     assert learned.report("report.html", n_items=20) == written  # its own page may be replaced
     Path("mine.html").write_text("mine")
-    with pytest.raises(ag.InputError, match="is not overwritten"):
+    with pytest.raises(ag.InputError, match="is not an augerino report"):
         learned.report("mine.html", n_items=20)
 
 
