@@ -151,7 +151,7 @@ def bits(run: Path) -> dict[str, str]:
 
 
 def _is_debris(path: Path) -> bool:
-    return path.name == run_lock.NAME or files.is_left_over(path)
+    return path.name in run_lock.NAMES or files.is_left_over(path)
 
 
 def _lasting(value: Any) -> Any:
