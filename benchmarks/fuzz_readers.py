@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.data.readers import streams
 from augerino.errors import InputError, NonFiniteLoss
 from benchmarks import fuzz_state, memory
@@ -188,7 +188,7 @@ def _repair_png(data: bytes) -> bytes:
 
 def read_all(path: Path, **wishes: object) -> None:
     """Opens a dataset and reads every item of it."""
-    source = open_source(path, **wishes)  # type: ignore[arg-type]
+    source = open_dataset(path, **wishes)  # type: ignore[arg-type]
     for part in (source.train, source.test):
         if isinstance(part, streams.ImageStream):
             for i in range(len(part)):

@@ -66,12 +66,12 @@ def read(folder: str, workers: int, skip_bad: bool) -> None:
     """One pass over all images, as training does it."""
     from torch.utils.data import TensorDataset
 
-    from augerino.data import open_source
+    from augerino.data import open_dataset
     from augerino.data.readers.streams import StreamLoader
 
     found = {"imported_mb": peak(resource.RUSAGE_SELF)}
     began = time.perf_counter()
-    source = open_source(folder, skip_bad=skip_bad)
+    source = open_dataset(folder, skip_bad=skip_bad)
     found |= {"opened_mb": peak(resource.RUSAGE_SELF), "open_seconds": time.perf_counter() - began}
     began = time.perf_counter()
     images = 0

@@ -14,7 +14,7 @@ import torch
 from augerino.runtime import bf16
 
 torch.set_num_threads(1)
-# Some virtual machines announce AMX without supporting it: restrict oneDNN, here and in child processes.
+# Some virtual machines announce AMX without supporting it: restrict oneDNN, also in subprocesses.
 if not bf16.works():
     os.environ[bf16.ISA_VARIABLE] = bf16.ISA_WITHOUT_AMX
     bf16.works.cache_clear()
@@ -23,15 +23,15 @@ if importlib.util.find_spec("torchvision"):
     try:
         import torchvision  # noqa: F401
     except RuntimeError:
-        # A wheel whose compiled part does not fit this torch: nothing here needs that part, and every package that imports
-        # torchvision (timm, lightning through torchmetrics, transformers) would fail with it.
+        # The compiled part of the wheel does not fit this torch. Nothing here needs that part, but
+        # every package that imports torchvision (timm, torchmetrics, transformers) would fail.
         sys.modules["torchvision._meta_registrations"] = types.ModuleType(
             "torchvision._meta_registrations"
         )
 
 
 def need(*packages: str) -> None:
-    """Skips a test, with the reason, where a package of an extra is not installed or does not load."""
+    """Skips a test if a package of an extra is not installed or does not load."""
     for package in packages:
         try:
             importlib.import_module(package)
@@ -47,7 +47,7 @@ def _seed():
 def smooth_images(
     batch: int = 3, channels: int = 2, height: int = 24, width: int = 24, dtype=torch.float64
 ) -> torch.Tensor:
-    """Images of a few low frequencies that fade to zero towards the border, different in every item and channel."""
+    """Images of low frequencies that fade to zero at the border, different in every channel."""
     generator = torch.Generator().manual_seed(7)
     y = torch.linspace(-1, 1, height, dtype=dtype)[:, None]
     x = torch.linspace(-1, 1, width, dtype=dtype)[None, :]
@@ -64,5 +64,5 @@ def smooth_images(
 def smooth_signals(
     batch: int = 3, channels: int = 2, samples: int = 60, dtype=torch.float64
 ) -> torch.Tensor:
-    """Signals of a few low frequencies that fade to zero towards both ends, different in every item and channel."""
+    """Signals of low frequencies that fade to zero at both ends, different in every channel."""
     return smooth_images(batch, channels, 1, samples, dtype)[:, :, 0] * torch.e**4

@@ -1,4 +1,4 @@
-"""Where transforms and distributions meet."""
+"""Augmentations: a transform with a distribution."""
 
 import copy
 import math
@@ -17,7 +17,7 @@ def make(names=("rotate", "scale"), start=0.3):
     return ag.Augmentation(ag.Affine2d(*names), ag.Uniform.named(names, start=start))
 
 
-def test_an_element_acts_and_undoes():
+def test_an_element_acts_and_inverts():
     g = make().sample(3)
     x = smooth_images(3, dtype=torch.float32)
     assert torch.equal(g(x), g.transform(x, g.t))
@@ -25,7 +25,7 @@ def test_an_element_acts_and_undoes():
     assert torch.equal(g.on(ag.Affine2d("rotate", "scale"))(x), g(x))
 
 
-def test_every_item_gets_an_element_of_its_own():
+def test_every_sample_gets_its_own_element():
     x = smooth_images(1, dtype=torch.float32).expand(4, -1, -1, -1)
     moved = make()(x)
     assert all((moved[i] - moved[0]).abs().max() > 1e-3 for i in range(1, 4))
@@ -67,17 +67,18 @@ def test_a_chain_runs_in_order_and_its_inverse_backwards():
     }
 
 
-def test_it_reads_in_human_units():
+def test_its_text_is_in_display_units():
     augmentation = ag.Chain(
         make(("rotate", "scale", "translate_x"), start=0.5),
         ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([0.25])),
     )
     assert str(augmentation) == (
-        "Affine2d + Flip: rotate ±28.6°, scale ×0.61 to ×1.65, translate_x ±25.0 % of the image, flip_vertical 25.0 % of copies"
+        "Affine2d + Flip: rotate ±28.6°, scale ×0.61 to ×1.65, "
+        "translate_x ±25.0 % of the image, flip_vertical 25.0 % of copies"
     )
 
 
-def test_mismatches_are_told_in_one_sentence():
+def test_mismatches_are_rejected():
     with pytest.raises(
         ag.InputError,
         match=r"Affine2d has 6 coordinates \(translate_x, ..., shear\) but the distribution has 3",
@@ -104,7 +105,7 @@ def test_augmentations_and_models_can_be_pickled_and_copied():
         assert str(other.augmentation) == str(chain) and other.average == ag.mean_prob
 
 
-def test_a_transform_without_coordinates_is_told_apart():
+def test_a_transform_without_coordinates_is_rejected():
     with pytest.raises(
         ag.InputError, match="Compose has no coordinates, but the distribution has 1"
     ):
@@ -112,9 +113,9 @@ def test_a_transform_without_coordinates_is_told_apart():
 
 
 class TestCoordinates:
-    """`augmentation.coordinates` joins the transform's coordinates with what the distribution learned."""
+    """`augmentation.coordinates` combines the transform's coordinates with their learned ranges."""
 
-    def test_a_coordinate_knows_its_range_limit_rate_and_text(self):
+    def test_a_coordinate_has_its_range_limit_rate_and_text(self):
         chain = ag.Chain(
             ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([math.pi / 4], rate=[0.25])),
             ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.25])),
@@ -177,7 +178,7 @@ class TestCoordinates:
 class TestRates:
     """Only partial ranges get a rate below 1: not full or negligible ones, and no flips."""
 
-    def test_of_m_coordinates_that_end_somewhere_each_moves_in_one_of_m_draws(self):
+    def test_each_of_m_partial_ranges_has_the_rate_fraction_over_m(self):
         affine = ag.Augmentation(ag.Affine2d(), ag.Uniform([0.4, 0.5, math.pi, 0.2, 0.2, 0.01]))
         chain = ag.Chain(affine, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.5])))
         turns = chain.with_rates(1.0)
@@ -188,7 +189,7 @@ class TestRates:
             moved, torch.tensor([0.25, 0.25, 1.0, 0.25, 0.25, 1.0, 0.5]), atol=0.04
         )
 
-    def test_it_is_a_copy_that_learns_nothing_further(self):
+    def test_it_is_a_copy_without_gradients(self):
         augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.4, 0.5]))
         turns = augmentation.with_rates()
         assert (
@@ -202,14 +203,14 @@ class TestRates:
             == [0.25, 0.25]
         )
 
-    def test_a_coordinate_without_a_limit_ends_somewhere(self):
+    def test_a_range_without_a_limit_is_partial(self):
         endless = ag.Augmentation(Shifted(), ag.Uniform([5.0, 1e-9]))
         assert endless.with_rates().distribution.rate.tolist() == [0.25, 0.25]
 
-    @pytest.mark.parametrize("share", [0.0, 1.5, float("nan")])
-    def test_a_fraction_outside_0_to_1_is_rejected(self, share):
+    @pytest.mark.parametrize("fraction", [0.0, 1.5, float("nan")])
+    def test_a_fraction_outside_0_to_1_is_rejected(self, fraction):
         with pytest.raises(ag.InputError, match="above 0 and at most 1"):
-            make().with_rates(share)
+            make().with_rates(fraction)
 
     @pytest.mark.parametrize(
         ("task_score", "fraction"),
@@ -218,7 +219,7 @@ class TestRates:
     def test_a_higher_task_score_gives_a_smaller_fraction(self, task_score, fraction):
         assert refit_fraction(task_score) == pytest.approx(fraction)
 
-    def test_other_distributions_stay_as_they_are(self):
+    def test_distributions_without_settable_rates_are_unchanged(self):
         augmentation = ag.Augmentation(
             ag.Affine2d("rotate", "scale"), ag.Gaussian([0.0, 0.0], [[0.5, 0.0], [0.0, 0.5]])
         )

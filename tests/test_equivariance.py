@@ -1,4 +1,4 @@
-"""The laws of coverage: what an equivariant average says where copies saw something, and where none did."""
+"""Equivariant averages weighted by coverage, in covered and in uncovered pixels."""
 
 import math
 
@@ -21,18 +21,16 @@ EACH = pytest.mark.parametrize(("transform", "bounds"), TRANSFORMS.values(), ids
 
 
 def pictures(batch=3, channels=2, size=SIZE):
-    """Smooth, and not fading towards the border as those of the other tests do."""
+    """Smooth images that do not fade towards the border, unlike `smooth_images`."""
     height, width = size
-    down, across = (
-        torch.linspace(0, 2, height, dtype=torch.float64)[:, None],
-        torch.linspace(0, 3, width, dtype=torch.float64),
-    )
+    down = torch.linspace(0, 2, height, dtype=torch.float64)[:, None]
+    across = torch.linspace(0, 3, width, dtype=torch.float64)
     phase = torch.rand(batch, channels, 2, 1, 1, dtype=torch.float64) * 6
     return torch.sin(across + phase[:, :, 0]) + torch.cos(down + phase[:, :, 1])
 
 
 def averaged(net, transform, bounds, copies, x):
-    """What copies of given elements say together, and where all of them saw everything."""
+    """The prediction averaged over sampled elements, and a mask of the fully covered pixels."""
     augmentation = ag.Augmentation(transform, ag.Uniform(bounds)).double()
     model = ag.EquivariantModel(net.double(), augmentation, test_copies=copies).eval()
     with torch.no_grad():
@@ -46,12 +44,13 @@ def test_the_identity_network_gives_the_identity(transform, bounds):
     x = pictures()
     y, seen = averaged(nn.Identity(), transform, bounds, 3, x)
     assert seen.float().mean() > 0.1
-    assert ((y - x).abs() * seen).max() < 0.02  # what two bilinear interpolations lose
+    assert ((y - x).abs() * seen).max() < 0.02  # the error of two bilinear interpolations
 
 
 @EACH
 def test_a_pointwise_network_commutes_with_the_warp(transform, bounds):
-    x, net = pictures(), nn.Sequential(nn.Conv2d(2, 5, 1), nn.Tanh(), nn.Conv2d(5, 3, 1)).double()
+    x = pictures()
+    net = nn.Sequential(nn.Conv2d(2, 5, 1), nn.Tanh(), nn.Conv2d(5, 3, 1)).double()
     y, seen = averaged(net, transform, bounds, 3, x)
     assert ((y - net(x)).abs() * seen).max() < 0.02
 
@@ -84,7 +83,7 @@ def test_an_average_over_quarter_turns_is_exactly_equivariant_to_them(padding):
 
 
 def test_the_error_falls_with_the_square_root_of_copies():
-    """Over the full circle, the expectation is equivariant, and what is left is the error of its estimate."""
+    """Over the full circle the expectation is equivariant; its estimate has a sampling error."""
     net, x = nn.Conv2d(2, 1, 7, padding=3), smooth_images(2, dtype=torch.float32)
     circle = ag.Augmentation(ag.RotoTranslate2d(0.21), ag.Uniform([math.pi, 1e-6, 1e-6]))
     counts = (2, 6, 18, 54)
@@ -100,15 +99,14 @@ def test_the_error_falls_with_the_square_root_of_copies():
     logs = torch.tensor([[math.log(n), math.log(error(n))] for n in counts])
     centred = logs - logs.mean(0)
     slope = (centred[:, 0] * centred[:, 1]).sum() / centred[:, 0].square().sum()
-    assert (
-        -0.75 < slope < -0.25
-    )  # the square root is -1/2; interpolation leaves a little that no copies take away
+    # The square root is -1/2; the interpolation error does not depend on the number of copies.
+    assert -0.75 < slope < -0.25
 
 
 @pytest.mark.parametrize(
     "average", [ag.mean, ag.mean_log_prob, ag.mean_prob], ids=lambda rule: rule.name
 )
-def test_the_mean_is_taken_over_what_the_rule_says_weighted_by_coverage(average):
+def test_the_mean_of_the_rule_is_weighted_by_coverage(average):
     net, rigid, x = nn.Conv2d(2, 3, 3, padding=1), ag.RotoTranslate2d(), pictures(2).float()
     model = ag.EquivariantModel(
         net, ag.Augmentation(rigid, ag.Uniform([1.0] * 3)), average=average
@@ -146,11 +144,12 @@ def test_labels_are_never_averaged():
 
 
 class Counted(nn.Module):
-    """A convolution that keeps the size of all it has seen."""
+    """A convolution that records the shapes of its inputs."""
 
     def __init__(self):
         super().__init__()
-        self.conv, self.shapes = nn.Conv2d(1, 3, 3, padding=1), []
+        self.conv = nn.Conv2d(1, 3, 3, padding=1)
+        self.shapes = []
 
     def forward(self, x):
         self.shapes.append(tuple(x.shape))
@@ -158,7 +157,7 @@ class Counted(nn.Module):
 
 
 class TestUnseen:
-    """A shift by more than the image leaves nothing of it in view."""
+    """Translations by more than the size of the image, which leave every pixel uncovered."""
 
     T = torch.tensor([[0.0, 50.0, 0.0]]).repeat(2, 1)
     X = torch.rand(2, 1, 8, 8)
@@ -189,7 +188,7 @@ class TestUnseen:
         [(ag.mean, 0.0), (ag.mean_log_prob, -math.log(3)), (ag.mean_prob, -math.log(3))],
         ids=["mean", "log", "prob"],
     )
-    def test_in_training_it_knows_nothing_and_teaches_nothing(self, average, value):
+    def test_in_training_it_predicts_zero_scores_without_a_gradient(self, average, value):
         model = self.model(average=average).train()
         y = model(self.X)
         assert torch.allclose(y, torch.tensor(value), atol=1e-5)
@@ -201,14 +200,11 @@ class TestUnseen:
         model(self.X)
         assert model.net.shapes == [(2, 1, 8, 8)]
 
-    def test_what_a_copy_saw_is_the_same_in_training(self):
+    def test_covered_pixels_are_the_same_in_training(self):
         turn = ag.Augmentation(ag.RotoTranslate2d(), ag.Uniform([0.8, 1.0, 1.0]))
-        model, outputs = (
-            ag.EquivariantModel(
-                nn.Conv2d(1, 3, 3, padding=1), turn, test_copies=1, average=ag.mean_log_prob
-            ),
-            [],
-        )
+        net = nn.Conv2d(1, 3, 3, padding=1)
+        model = ag.EquivariantModel(net, turn, test_copies=1, average=ag.mean_log_prob)
+        outputs = []
         g = turn.sample(2)
         for training in (True, False):
             outputs.append(model.train(training).average_over(self.X, g))
@@ -217,7 +213,7 @@ class TestUnseen:
 
 
 class TestGraphs:
-    """One graph in either mode, with the prediction for unseen places in it: no look at the data, any batch size."""
+    """One graph in either mode, including uncovered pixels: no branch on data, any batch size."""
 
     def model(self):
         augmentation = ag.Augmentation(
@@ -254,9 +250,9 @@ class TestGraphs:
 
 
 class TestActions:
-    def test_points_come_back_from_the_canvas_that_the_network_saw(self):
-        class Middle(nn.Module):
-            """The centre of mass in pixels of what it sees, (B, 1, 2)."""
+    def test_points_are_transformed_back_from_the_padded_canvas(self):
+        class CentreOfMass(nn.Module):
+            """Computes the centre of mass in pixels, (B, 1, 2)."""
 
             def forward(self, x):
                 mass = x[:, 0] / x[:, 0].sum(dim=(1, 2), keepdim=True)
@@ -270,12 +266,12 @@ class TestActions:
         rigid = ag.RotoTranslate2d(padding=0.4)
         augmentation = ag.Augmentation(rigid, ag.Gaussian([0.0] * 3, [2.0, 1.0, 1.0]))
         model = ag.EquivariantModel(
-            Middle(), augmentation, action=ag.Keypoints(rigid, SIZE), test_copies=5
+            CentreOfMass(), augmentation, action=ag.Keypoints(rigid, SIZE), test_copies=5
         ).eval()
         assert torch.allclose(model(x), torch.tensor([[[22.0, 5.0]]]), atol=0.05)
 
-    def test_a_constant_field_would_turn_and_a_radial_one_comes_back(self):
-        """The displacements from the centre are equivariant; their mean over any turns is themselves, up to the border."""
+    def test_a_radial_field_is_equivariant(self):
+        """Displacements from the centre equal their mean over rotations, up to the border."""
 
         class Radial(nn.Module):
             def forward(self, x):
@@ -314,7 +310,7 @@ class TestActions:
         ids=["same", "VectorField", "Keypoints", "Boxes", "Vectors", "Identity"],
     )
     @pytest.mark.parametrize("flips", [False, True])
-    def test_a_model_with_an_action_survives_its_folder(self, tmp_path, action, net, flips):
+    def test_a_model_with_an_action_is_saved_and_loaded(self, tmp_path, action, net, flips):
         augmentation = ag.Augmentation(
             ag.RotoTranslate2d(),
             ag.Gaussian([0.1, 0.0, 1.0], [[1.0, 0, 0], [0.5, 2.0, 0], [0.1, 0.2, 1.0]]),
@@ -331,14 +327,14 @@ class TestActions:
         assert (
             type(loaded.action) is type(model.action) and loaded.action.names == model.action.names
         )
-        answers = []
+        outputs = []
         for each in (model, loaded):
             torch.manual_seed(0)
-            answers.append(each(torch.ones(2, 1, 8, 8)))
-        assert torch.equal(*answers)
+            outputs.append(each(torch.ones(2, 1, 8, 8)))
+        assert torch.equal(*outputs)
 
     @pytest.mark.parametrize(
-        ("action", "says"),
+        ("action", "message"),
         [
             (lambda g: g, r"A warp needs .*\(B, C, H, W\), but got \(2, 6\)"),
             (
@@ -351,17 +347,18 @@ class TestActions:
             ),
         ],
     )
-    def test_an_output_that_does_not_match_is_told(self, action, says):
-        turn, net = ag.Affine2d("rotate"), nn.Sequential(nn.Flatten(), nn.Linear(64, 6))
+    def test_an_output_that_does_not_match_the_action_is_rejected(self, action, message):
+        turn = ag.Affine2d("rotate")
+        net = nn.Sequential(nn.Flatten(), nn.Linear(64, 6))
         model = ag.EquivariantModel(
             net, ag.Augmentation(turn, ag.Uniform([0.5])), action=action(turn)
         )
         with pytest.raises(
-            ag.InputError, match=f"The network's output does not match how g acts on it: {says}"
+            ag.InputError, match=f"The network's output does not match how g acts on it: {message}"
         ):
             model(torch.rand(2, 1, 8, 8))
 
-    def test_a_coarser_map_cannot_be_moved_by_pixels(self):
+    def test_a_coarser_map_cannot_be_translated_by_pixels(self):
         net, rigid = nn.Conv2d(1, 2, 2, stride=2), ag.RotoTranslate2d()
         model = ag.EquivariantModel(net, ag.Augmentation(rigid, ag.Uniform([0.5, 1.0, 1.0])))
         with pytest.raises(

@@ -1,4 +1,4 @@
-"""Equivariant models: the laws they keep, up to the border."""
+"""Equivariant models: exact and approximate laws, up to the border."""
 
 import math
 
@@ -23,7 +23,7 @@ class TestEquivariance:
 
     @pytest.mark.parametrize("padding", ["zeros", "border"])
     def test_a_mean_of_constants_is_the_constant_up_to_the_border(self, padding):
-        """An unweighted mean would darken the corners, a wrongly weighted one would brighten the rim."""
+        """Without weights the corners would be too dark; with wrong ones the edge too bright."""
 
         class Constant(nn.Module):
             def forward(self, x):
@@ -52,7 +52,7 @@ class TestEquivariance:
         model = ag.EquivariantModel(nn.Identity(), turn, test_copies=8).eval()
         assert torch.allclose(model(torch.ones(2, 1, 16, 16)), torch.ones(2, 1, 16, 16), atol=1e-4)
 
-    def test_chunks_bound_the_bare_prediction_too(self):
+    def test_chunks_limit_the_unaugmented_prediction_too(self):
         sizes = []
 
         class Spy(nn.Module):
@@ -64,9 +64,9 @@ class TestEquivariance:
         ag.EquivariantModel(Spy(), far, test_copies=2, chunk=2).eval()(torch.rand(10, 1, 8, 8))
         assert max(sizes) == 2 and sum(sizes) == 30
 
-    def test_what_no_copy_saw_keeps_the_bare_prediction(self):
+    def test_uncovered_pixels_get_the_unaugmented_prediction(self):
         class Far(ag.Uniform):
-            """Always half the image to the right."""
+            """A translation by half of the image to the right, with probability 1."""
 
             def rsample(self, n, generator=None):
                 return torch.ones(n, 1)
@@ -88,11 +88,9 @@ class TestEquivariance:
         assert error < 0.02
 
     def test_the_error_falls_with_the_square_root_of_copies(self):
-        net, x, turn = (
-            nn.Conv2d(2, 1, 7, padding=3),
-            smooth_images(2, dtype=torch.float32),
-            ag.Affine2d("rotate"),
-        )
+        net = nn.Conv2d(2, 1, 7, padding=3)
+        x = smooth_images(2, dtype=torch.float32)
+        turn = ag.Affine2d("rotate")
         t = torch.full((2, 1), 0.9)
 
         def error(copies):
@@ -114,9 +112,9 @@ class TestEquivariance:
         )
         assert error < 1e-10
 
-    def test_outputs_may_transform_otherwise(self):
+    def test_outputs_may_have_another_action(self):
         class Keypoints(ag.Transform):
-            """Points (B, 2) in the image's frame, turned as the image is."""
+            """Rotates points (B, 2) in the frame of the image with the image."""
 
             coordinates = (ag.Coordinate("rotate"),)
 
@@ -130,7 +128,7 @@ class TestEquivariance:
                 return self.forward(y, -t)
 
         class Center(nn.Module):
-            """The centre of mass of each image: as equivariant as a net can be."""
+            """Computes the centre of mass of each image, which is exactly equivariant."""
 
             def forward(self, x):
                 side = torch.linspace(-1, 1, x.shape[-1])
@@ -148,7 +146,7 @@ class TestEquivariance:
         invariant = ag.InvariantModel(Center(), rotation(1.0), test_copies=50).eval()
         assert not torch.allclose(invariant(x), Center()(x), atol=0.02)
 
-    def test_mismatches_are_told(self):
+    def test_mismatches_are_rejected(self):
         with pytest.raises(ag.InputError, match="must be those of the augmentation"):
             ag.EquivariantModel(nn.Identity(), rotation(), action=ag.Affine2d("scale"))
         for transform in (ag.Brightness(), ag.On("image", ag.Brightness())):

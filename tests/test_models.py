@@ -1,4 +1,4 @@
-"""The averaged models: the same kind of output in every mode, copies, fixed nodes, graphs and flips."""
+"""Averaged models: averaging rules, chunks, fixed nodes, graphs and flips."""
 
 import math
 
@@ -25,7 +25,7 @@ X = smooth_images(5, dtype=torch.float32)
 class TestAveraging:
     Y = torch.randn(3, 5, 4, generator=torch.Generator().manual_seed(1))
 
-    def test_rules_are_what_they_say(self):
+    def test_rules_match_their_formulas(self):
         assert torch.allclose(ag.mean(self.Y), self.Y.mean(0))
         assert torch.allclose(ag.mean_log_prob(self.Y), self.Y.log_softmax(-1).mean(0))
         assert torch.allclose(ag.mean_prob(self.Y), self.Y.softmax(-1).mean(0).log())
@@ -53,7 +53,7 @@ class TestAveraging:
         if average is not ag.mean:
             assert (outputs[0] <= 0).all()
 
-    def test_it_is_the_mean_over_copies_of_the_net_on_moved_inputs(self):
+    def test_it_is_the_mean_over_copies_of_the_net_on_transformed_inputs(self):
         augmentation, net = rotation(), classifier()
         model = ag.InvariantModel(net, augmentation, test_copies=3).eval()
         torch.manual_seed(5)
@@ -76,7 +76,7 @@ class TestAveraging:
         nn.functional.nll_loss(model(X), torch.ones(5, dtype=torch.long)).backward()
         assert model.net.gap.grad == 1
 
-    def test_an_empty_batch_gives_an_empty_answer(self):
+    def test_an_empty_batch_gives_an_empty_output(self):
         for copies in (1, 3):
             model = ag.InvariantModel(
                 classifier(), rotation(), test_copies=copies, average=ag.mean_log_prob
@@ -101,7 +101,7 @@ def test_chunks_change_no_result(kind, chunk):
     assert torch.allclose(*outputs, atol=1e-5)
 
 
-def test_chunks_bound_what_the_net_sees_at_once():
+def test_chunks_limit_the_batch_size_of_the_network():
     sizes = []
 
     class Spy(nn.Module):
@@ -120,7 +120,7 @@ class TestFixedNodes:
 
     @pytest.mark.parametrize("kind", [ag.InvariantModel, ag.EquivariantModel])
     @pytest.mark.parametrize("chunk", [None, 7])
-    def test_every_input_meets_the_same_elements(self, kind, chunk):
+    def test_every_input_is_averaged_over_the_same_elements(self, kind, chunk):
         model = kind(
             nn.Conv2d(2, 3, 3, padding=1), rotation(), average=ag.mean_prob, chunk=chunk
         ).eval()
@@ -130,10 +130,8 @@ class TestFixedNodes:
         assert not fixed.training
 
     def test_it_is_the_mean_over_its_nodes(self):
-        model, net = (
-            ag.InvariantModel(self.net(), rotation(), average=ag.mean_log_prob).eval(),
-            self.net(),
-        )
+        model = ag.InvariantModel(self.net(), rotation(), average=ag.mean_log_prob).eval()
+        net = self.net()
         fixed = model.with_nodes(5)
         moved = [net(ag.Affine2d("rotate")(X, t.expand(5, 1))).log_softmax(1) for t in fixed.t]
         assert torch.allclose(fixed(X), torch.stack(moved).mean(0), atol=1e-6)
@@ -142,7 +140,7 @@ class TestFixedNodes:
         "names",
         [("rotate",), ("rotate", "scale"), ("rotate", "scale", "translate_x", "translate_y")],
     )
-    def test_even_nodes_are_nearer_to_the_average_than_random_ones(self, names):
+    def test_even_nodes_are_closer_to_the_expectation_than_random_ones(self, names):
         augmentation = ag.Augmentation(ag.Affine2d(*names), ag.Uniform([0.5] * len(names)))
         model = ag.InvariantModel(self.net(), augmentation, test_copies=16).eval()
         with torch.no_grad():
@@ -153,7 +151,7 @@ class TestFixedNodes:
 
 
 class TestGraphs:
-    """A model in evaluation is one graph: no break, any batch size, the same numbers."""
+    """A model in evaluation compiles to one graph without breaks, for any batch size."""
 
     def models(self):
         chain = ag.Chain(
@@ -187,10 +185,8 @@ class TestGraphs:
 
     def test_a_training_step_compiles_whole_and_has_the_same_gradients(self):
         model = ag.InvariantModel(classifier(), rotation(0.5), average=ag.mean_log_prob)
-        objective, y = (
-            ag.Objective(nn.functional.nll_loss, model.augmentation),
-            torch.zeros(len(X), dtype=torch.long),
-        )
+        objective = ag.Objective(nn.functional.nll_loss, model.augmentation)
+        y = torch.zeros(len(X), dtype=torch.long)
 
         def total(x, y):
             return objective(model(x), y).total
@@ -244,25 +240,25 @@ def test_a_full_circle_of_many_copies_is_nearly_invariant():
 
 @pytest.mark.parametrize("option", ["train_copies", "test_copies", "chunk"])
 @pytest.mark.parametrize("value", [0, -1])
-def test_counts_below_one_are_refused(option, value):
+def test_counts_below_one_are_rejected(option, value):
     with pytest.raises(ag.InputError, match=f"{option} must be at least 1, but got {value}"):
         ag.InvariantModel(classifier(), rotation(), **{option: value})
 
 
-def test_a_network_that_returns_something_else_is_named():
+def test_an_output_without_a_row_per_input_is_rejected():
     with pytest.raises(ag.InputError, match="must return one tensor with 5 rows"):
         ag.InvariantModel(nn.Flatten(0), rotation())(X)
 
 
 def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
-    """The mean of many one-sample gradients agrees with a finite difference of the loss on a fine grid of angles."""
+    """The mean of many one-sample gradients agrees with a finite difference on a fine grid."""
     torch.manual_seed(1)
     x, y = smooth_images(1), torch.tensor([2])
     net = nn.Sequential(
         nn.Flatten(), nn.Linear(2 * 24 * 24, 16), nn.Tanh(), nn.Linear(16, 4)
     ).double()
     for parameter in net.parameters():
-        parameter.data *= 6  # so that the loss depends on the angle clearly
+        parameter.data *= 6  # a strong dependence of the loss on the angle
     turn, theta = ag.Affine2d("rotate"), 0.6
 
     def expected_loss(bound):
@@ -281,7 +277,7 @@ def test_monte_carlo_gradient_of_theta_is_that_of_the_expected_loss():
         loss = nn.functional.nll_loss(model(x.expand(1000, -1, -1, -1)), y.expand(1000))
         estimates.append(torch.autograd.grad(loss, uniform.raw_bound)[0] / slope)
     mean, error = torch.cat(estimates).mean(), torch.cat(estimates).std() / len(estimates) ** 0.5
-    assert error < 0.1 * numeric.abs()  # the comparison means something
+    assert error < 0.1 * numeric.abs()  # the estimate is precise enough to compare
     assert (mean - numeric).abs() < 4 * error
 
 
@@ -294,7 +290,7 @@ def flipping(probability, **options):
 
 @pytest.mark.parametrize("average", [ag.mean, ag.mean_log_prob, ag.mean_prob])
 @pytest.mark.parametrize("options", [{}, {"train_copies": 3}, {"chunk": 2}])
-def test_training_weighs_both_sides_of_a_flip_by_their_probability(average, options):
+def test_training_weights_both_outcomes_of_a_flip_by_their_probability(average, options):
     model, x = flipping(0.3, average=average, **options), torch.rand(5, 1, 2, 2)
     plain, mirrored = (average.before(model.net(side)) for side in (x, x.flip(-1)))
     assert torch.allclose(model.train()(x), average.after(0.7 * plain + 0.3 * mirrored), atol=1e-6)
@@ -314,7 +310,7 @@ def test_the_gradient_of_a_flips_probability_is_exact():
     assert gradient.item() == pytest.approx(slope * 0.3 * 0.7, rel=1e-3)
 
 
-def test_an_equivariant_model_weighs_flips_too():
+def test_an_equivariant_model_weights_flips_too():
     net = torch.nn.Conv2d(1, 1, 3, padding=1)
     model = ag.EquivariantModel(net, ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3])))
     x = torch.rand(2, 1, 4, 4)
@@ -323,7 +319,7 @@ def test_an_equivariant_model_weighs_flips_too():
     )
 
 
-def test_a_cpu_evaluates_one_copy_of_the_batch_after_the_other():
+def test_a_cpu_evaluates_one_copy_of_the_batch_at_a_time():
     seen = []
 
     class Seeing(nn.Linear):
@@ -341,5 +337,6 @@ def test_a_cpu_evaluates_one_copy_of_the_batch_after_the_other():
     torch.manual_seed(0)
     with torch.no_grad():
         one_by_one = model(x)
-    assert seen == [20, 5, 5, 5, 5]  # with a gradient nothing is gained: all copies are kept anyway
+    # With gradients, activations of all copies are stored anyway, so they run in one call.
+    assert seen == [20, 5, 5, 5, 5]
     torch.testing.assert_close(one_by_one, at_once)

@@ -1,4 +1,4 @@
-"""Loss, penalty, and the cap at each coordinate's limit."""
+"""The objective: loss, regularizers, and their cap at the limit of each coordinate."""
 
 import math
 
@@ -13,7 +13,7 @@ def augmentation(**bounds):
     return ag.Augmentation(ag.Affine2d(*bounds), ag.Uniform(list(bounds.values())))
 
 
-def test_regularizers_are_what_they_say():
+def test_regularizers_match_their_formulas():
     a = augmentation(rotate=0.3, scale=0.4)
     assert ag.NegativeL2()(a).item() == pytest.approx(-(0.09 + 0.16))
     assert ag.NegativeNorm()(a).item() == pytest.approx(-0.5)
@@ -36,7 +36,7 @@ def test_a_coordinate_past_its_limit_is_not_pushed_and_the_others_are(regularize
 
 
 class TestNegativeEntropy:
-    """It also knows correlations, and does not mind in which unit a coordinate is counted."""
+    """It accounts for correlations and does not depend on the units of coordinates."""
 
     @staticmethod
     def rigid(scale_tril, limit=None):

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 
 import augerino as ag
-from augerino.data import open_source
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data import open_dataset
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.data.readers import streams
 from augerino.data.readers.streams import StreamLoader
 from augerino.nets.small import SmallCNN
@@ -47,7 +47,7 @@ def measure(images: int = 4000, side: int = 32) -> dict:
         write_images(Path(folder), images, side)
         streams.MEMORY = 0  # a folder as large as this would be decoded into memory
         try:
-            source = open_source(folder)
+            source = open_dataset(folder)
         finally:
             streams.MEMORY = kept
         pairs = [source.train[i] for i in range(len(source.train))]

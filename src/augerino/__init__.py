@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from augerino.distributions import Uniform as Uniform
     from augerino.errors import InputError as InputError
     from augerino.errors import NonFiniteLoss as NonFiniteLoss
-    from augerino.learning.learn import Learned as Learned
     from augerino.learning.learn import learn as learn
+    from augerino.learning.learned import Learned as Learned
     from augerino.learning.probe import Probe as Probe
     from augerino.learning.probe_settings import ProbeSettings as ProbeSettings
     from augerino.learning.recipe import Recipe as Recipe
@@ -109,7 +109,8 @@ _HOMES = {
         "Uniform",
     ),
     "errors": ("InputError", "NonFiniteLoss"),
-    "learning.learn": ("Learned", "learn"),
+    "learning.learn": ("learn",),
+    "learning.learned": ("Learned",),
     "learning.probe": ("Probe",),
     "learning.probe_settings": ("ProbeSettings",),
     "learning.recipe": ("Recipe",),

@@ -140,10 +140,10 @@ class InvariantModel(nn.Module):
         if self.training:
             copies = self.train_copies
             g, weight = self.augmentation.enumerate_discrete(tree.batch_size(x) * copies)
-            return self._average(x, g, copies, weight)
+            return self._average(x, g, copies=copies, weight=weight)
         copies = self.test_copies
         g = self.augmentation.sample(tree.batch_size(x) * copies)
-        return self._average(x, g, copies, None)
+        return self._average(x, g, copies=copies)
 
     def average_over(self, x: Any, g: Element, copies: int = 1) -> Tensor:
         """Averages the predictions over given elements.
@@ -156,9 +156,9 @@ class InvariantModel(nn.Module):
         Returns:
             averaged predictions, (B, ...).
         """
-        return self._average(x, g, copies, None)
+        return self._average(x, g, copies=copies)
 
-    def _average(self, x: Any, g: Element, copies: int, weight: Tensor | None) -> Tensor:
+    def _average(self, x: Any, g: Element, *, copies: int, weight: Tensor | None = None) -> Tensor:
         """Averages over elements (m * copies * B, k), with the probabilities of m outcomes, (m,).
 
         Without probabilities, m is 1.
@@ -171,7 +171,7 @@ class InvariantModel(nn.Module):
             row_weight = weight.repeat_interleave(batch * copies)
         size = self._chunk_size(x, batch, batch * stacked)
         if size < batch * stacked:
-            total, seen = self._predict_in_chunks(x, g, row_weight, size)
+            total, seen = self._predict_in_chunks(x, g, weight=row_weight, size=size)
         elif stacked == 1 and not self.moves_outputs:
             return self.average.alone(self._outputs(g(x)))
         else:
@@ -226,7 +226,7 @@ class InvariantModel(nn.Module):
         return y, None
 
     def _predict_in_chunks(
-        self, x: Any, g: Element, weight: Tensor | None, size: int
+        self, x: Any, g: Element, *, weight: Tensor | None, size: int
     ) -> tuple[Tensor, Tensor | None]:
         """Computes the sums of `_predict` over the copies of each input, `size` rows at a time."""
         batch = tree.batch_size(x)

@@ -26,9 +26,9 @@ FIGURES = {"ranges.png"}
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 128)
-    monkeypatch.setattr("augerino.app.data.TEST_ITEMS", 40)
-    monkeypatch.setattr("augerino.app.outcome.EVIDENCE_ITEMS", 20)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 128)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TEST", 40)
+    monkeypatch.setattr("augerino.learning.outcome.EVIDENCE_ITEMS", 20)
 
 
 def run(*words: str, **options) -> subprocess.CompletedProcess:
@@ -249,10 +249,10 @@ class TestLearn:
 
 class TestResume:
     def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
-        monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
+        monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
         options = ["--epochs", "4", "--coordinates", "rotate"]
         assert main(["learn", *options, "--out", "whole"]) == 0
-        learn = learn_command.learn
+        train = learn_command.train
 
         def interrupted(*arguments, on_epoch, **named):
             def stop(record):
@@ -260,13 +260,13 @@ class TestResume:
                 if record.epoch == 2:
                     raise KeyboardInterrupt
 
-            return learn(*arguments, on_epoch=stop, **named)
+            return train(*arguments, on_epoch=stop, **named)
 
-        monkeypatch.setattr(learn_command, "learn", interrupted)
+        monkeypatch.setattr(learn_command, "train", interrupted)
         assert main(["learn", *options, "--out", "part"]) == 130
         assert "augerino learn --resume part" in capsys.readouterr().out
         assert not Path("part/result.json").exists()
-        monkeypatch.setattr(learn_command, "learn", learn)
+        monkeypatch.setattr(learn_command, "train", train)
         assert main(["learn", "--resume", "part"]) == 0
         assert Path("part/policy.json").read_text() == Path("whole/policy.json").read_text()
         whole, part = (
@@ -307,8 +307,8 @@ class TestWrongInput:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["mnist"], "There is no data at 'mnist'"),
-            (["--size", "8"], "--size is for data of your own"),
+            (["mnist"], "There is no file or folder 'mnist'"),
+            (["--size", "8"], "--size is for your own data"),
             (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
             (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
             (["--transforms", "colour"], "There is no group of transforms 'colour'"),
@@ -535,7 +535,7 @@ class TestWrongInput:
             learn_command.LearnOptions(epochs=1, coordinates=("rotate",))
         )
         Path("run").mkdir()
-        given = learn_command.open_given(settings, recipe.seed)
+        given = learn_command.open_data(settings, recipe.seed)
         config = {
             "recipe": dataclasses.asdict(recipe),
             "settings": {**settings, "net": "mine:net"},

@@ -46,7 +46,7 @@ print("same", Path(disk, "run", "result.json").read_text() == Path(disk, "whole"
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
 
     def write(outcome):
         (outcome.folder.path / "result.json").write_text(json.dumps(outcome.learned.extent))

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from augerino.app.cli import main
-from augerino.data import open_source
+from augerino.data import open_dataset
 from tests.data.made import mask_folder
 
 QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
@@ -18,7 +18,7 @@ QUICK = ["--epochs", "1", "--no-baseline", "--out", "run", "--batch-size", "16"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.outcome.EVIDENCE_ITEMS", 10)
+    monkeypatch.setattr("augerino.learning.outcome.EVIDENCE_ITEMS", 10)
 
 
 def pictures(count=12, side=12, channels=3):
@@ -165,7 +165,7 @@ def test_molecules_with_one_of_several_properties(capsys):
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "Points are atoms, of the atomic numbers 1, 6, 8." in shown
-        and "Targets are taken less their mean (-0.2" in shown
+        and "Targets are standardized: less their mean (-0.2" in shown
     )
     assert {"rotate_x", "scale"} <= {c["name"] for c in result()["coordinates"]}
 
@@ -176,9 +176,9 @@ def test_a_folder_read_from_disk_holds_the_same_items_as_one_in_memory(monkeypat
         for i, pixels in enumerate(pictures(20)):
             Image.fromarray(pixels // (1 + (name == "b"))).save(Path("data", name, f"{i}.png"))
     assert main(["learn", "data", *QUICK]) == 0
-    x, y = open_source("data").train
+    x, y = open_dataset("data").train
     monkeypatch.setattr("augerino.data.readers.streams.MEMORY", 1)
-    stream = open_source("data").train
+    stream = open_dataset("data").train
     assert not isinstance(stream, tuple)
     assert all((stream[i][0] == x[i]).all() and stream[i][1] == y[i] for i in range(len(y)))
     assert main(["learn", "data", *QUICK[:-4], "--batch-size", "16", "--out", "streamed"]) == 0

@@ -291,7 +291,7 @@ def test_both_commands_reject_a_folder_that_another_process_writes(
     tmp_path, monkeypatch, capsys, begin, again
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("augerino.app.data.TRAIN_ITEMS", 64)
+    monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
     monkeypatch.setattr(
         "augerino.app.learn.write_outcome", lambda outcome: Path("run/result.json").write_text("{}")
     )

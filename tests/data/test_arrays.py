@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data.arrays import Batches, check, count_classes
+from augerino.data.arrays import count_classes, validate_batch
+from augerino.data.batches import Batches
 
 
 def test_batches_cover_everything_once_in_a_new_order():
@@ -30,11 +31,11 @@ def test_no_batch_of_one_is_left_over(n, size, expected):
 
 
 def test_check_brings_data_into_form():
-    x, y = check(np.full((4, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 1, 0, 1]))
+    x, y = validate_batch(np.full((4, 1, 2, 2), 255, dtype=np.uint8), np.array([0, 1, 0, 1]))
     assert x.dtype == torch.float32 and x.max() == 1 and y.dtype == torch.int64
-    x, y = check(torch.rand(4, 3, dtype=torch.float64), torch.rand(4, dtype=torch.float64))
+    x, y = validate_batch(torch.rand(4, 3, dtype=torch.float64), torch.rand(4, dtype=torch.float64))
     assert x.dtype == torch.float32 and y.shape == (4, 1) and y.dtype == torch.float32
-    assert check(torch.rand(2, 1), torch.tensor([True, False]))[1].tolist() == [1, 0]
+    assert validate_batch(torch.rand(2, 1), torch.tensor([True, False]))[1].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_check_brings_data_into_form():
 )
 def test_bad_data_is_refused_in_one_sentence(x, y, message):
     with pytest.raises(ag.InputError, match=message):
-        check(x, y)
+        validate_batch(x, y)
 
 
 def test_classes_are_counted():

@@ -85,7 +85,8 @@ def test_without_evidence_a_bound_on_its_way_is_not_decided():
     assert verdict.answer == "undecided"
     assert (
         verdict.sentence
-        == "rotate: undecided: the bound was still moving when training ended (±22.9° so far); use more data or epochs"
+        == "rotate: undecided: the bound was still moving when training ended (±22.9° so far); "
+        "use more data or epochs"
     )
 
 

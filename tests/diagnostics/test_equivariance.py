@@ -1,4 +1,4 @@
-"""The equivariance error: none for a network that cannot break the symmetry, some for one that does."""
+"""The equivariance error is 0 for an equivariant network and positive for another one."""
 
 import math
 

@@ -1,7 +1,7 @@
 """Evidence from held-out data, on a problem whose answer can be computed by hand.
 
-Flat pictures of intensity v, class 1 above one half. The data keep 0.2 away from one half, so brightness may change by 0.2
-and no more; the network below knows the rule exactly.
+Flat pictures of intensity v, class 1 above one half. All v are at least 0.2 away from one half, so
+brightness may change by 0.2 and no more. The network below implements the rule exactly.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The gallery: examples moved to where the coordinates say, drawn as what they are, and the model left alone."""
+"""The gallery: moved examples, drawings of every kind of input, and an unchanged model."""
 
 import io
 import json

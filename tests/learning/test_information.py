@@ -1,4 +1,4 @@
-"""Predictions of known worth on the score: classes and values, from nothing to everything."""
+"""The score of predictions with known information, for classes and for values."""
 
 import math
 
@@ -11,7 +11,7 @@ Y = torch.tensor([0, 1] * 50)
 
 
 def log_probs(right):
-    """What says the right one of two classes with this probability."""
+    """Log-probabilities that assign this probability to the right one of two classes, (100, 2)."""
     p = torch.full((100, 2), 1 - right)
     p[torch.arange(100), Y] = right
     return p.log()
@@ -26,28 +26,26 @@ def test_classes_are_measured_by_their_log_loss(right):
     assert score.information(mean) == pytest.approx(math.log(2) + math.log(right), abs=1e-6)
 
 
-def test_an_item_loses_no_more_than_the_guess_would():
+def test_the_loss_of_a_sample_is_clamped_to_that_of_a_constant_prediction():
     score = InformationScore(Y)
     assert score.errors(log_probs(1e-9), Y).tolist() == pytest.approx([math.log(2)] * 100)
 
 
 def test_values_are_measured_by_the_logarithm_of_their_error():
-    y = torch.randn(4000, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor(
-        [1.0, 1000.0]
-    )
+    units = torch.tensor([1.0, 1000.0])
+    y = torch.randn(4000, 2, generator=torch.Generator().manual_seed(0)) * units
     score = InformationScore(y)
-    guess, exact, half = y.mean(dim=0).expand_as(y), y, y.mean(dim=0) + 0.5 * (y - y.mean(dim=0))
-    known = {
-        name: score.information(score.errors(x, y).mean(dim=0))
-        for name, x in (("g", guess), ("e", exact), ("h", half))
-    }
-    assert known["g"] == pytest.approx(0, abs=1e-5)
-    assert known["e"] == pytest.approx(score.most)
-    assert known["h"] == pytest.approx(
-        0.5 * math.log((1 + RESOLUTION) / (0.25 + RESOLUTION)), rel=1e-3
-    )  # whatever the unit
+    mean = y.mean(dim=0)
+
+    def information(prediction):
+        return score.information(score.errors(prediction, y).mean(dim=0))
+
+    assert information(mean.expand_as(y)) == pytest.approx(0, abs=1e-5)
+    assert information(y) == pytest.approx(score.most)
+    half = 0.5 * math.log((1 + RESOLUTION) / (0.25 + RESOLUTION))
+    assert information(mean + 0.5 * (y - mean)) == pytest.approx(half, rel=1e-3)
 
 
-def test_one_label_alone_leaves_nothing_to_know():
+def test_with_a_single_label_the_maximal_information_is_zero():
     score = InformationScore(torch.zeros(10, dtype=torch.long))
     assert score.most == 0

@@ -103,9 +103,9 @@ class TestEveryForm:
             {"augmentation": ag.Flip(), "coordinates": None},
             "a transform with a distribution",
         ),
-        ((None, (DATA.x, DATA.y)), {"outputs": -1}, "outputs must be at least 1, but got -1"),
+        ((None, (DATA.x, DATA.y)), {"n_outputs": -1}, "n_outputs must be at least 1, but got -1"),
         ((nn.Flatten(), (DATA.x, DATA.y)), {}, "The network has no weights to train"),
-        ((nn.Conv2d(3, 4, 3), (DATA.x, DATA.y)), {}, "one row of scores an input, but returned"),
+        ((nn.Conv2d(3, 4, 3), (DATA.x, DATA.y)), {}, "one row of scores per input, but returned"),
         (
             (None, (DATA.x, DATA.y)),
             {"start": 9.0},
@@ -141,7 +141,7 @@ def test_held_out_data_are_asked_as_the_model_was_trained():
 
 def test_a_net_of_ones_own_may_know_classes_that_the_data_lack():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
-    assert ag.learn(net, (DATA.x, DATA.y * 2), **QUICK).outputs == 10
+    assert ag.learn(net, (DATA.x, DATA.y * 2), **QUICK).n_outputs == 10
 
 
 def test_streams_are_told_apart_from_data_of_known_length():
@@ -209,7 +209,8 @@ def test_grey_images_of_any_size():
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("sprites", {}, "a pair .* a Dataset or a DataLoader, but is a str"),
+        (3, {}, "a path, .* a torch Dataset or a DataLoader, but is a int"),
+        ("mnist", {}, "There is no file or folder 'mnist'"),
         ((DATA.x, DATA.y[:5]), {}, "one target per input"),
         ((DATA.x[:0], DATA.y[:0]), {}, "empty"),
         ((DATA.x, torch.zeros(96, dtype=torch.long)), {}, "only one class"),

@@ -1,11 +1,11 @@
-"""Which way bounds are moved, and what the weights get to see meanwhile."""
+"""The choice of the method, and the samples that the weights are trained on."""
 
 import pytest
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import augerino as ag
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.data.readers.streams import StreamLoader
 from augerino.data.synthetic.sprites import sprites
 from augerino.learning.defaults import default_augmentation, default_model
@@ -14,8 +14,9 @@ from augerino.nets.small import SmallCNN
 
 
 def data(n=100):
-    """Images whose every pixel is the number of their item, over a thousand."""
-    return torch.arange(n)[:, None, None, None].expand(n, 1, 4, 4) / 1000, torch.arange(n) % 2
+    """Constant images whose pixels are the index of the sample divided by 1000."""
+    index = torch.arange(n)
+    return index[:, None, None, None].expand(n, 1, 4, 4) / 1000, index % 2
 
 
 def method_for(batches, labels=None, epochs=10, augmentation=None, **changes):
@@ -30,17 +31,14 @@ def seen(loader):
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_held_back_items_are_not_trained_on_before_the_bounds_are_settled_and_all_are_afterwards(
-    streamed,
-):
+def test_held_out_samples_are_trained_on_only_after_the_extents_are_fixed(streamed):
     x, y = data()
-    method = (
-        method_for(StreamLoader(TensorDataset(x, y), 20, shuffle=True))
-        if streamed
-        else method_for(Batches(x, y, 20), y)
-    )
+    if streamed:
+        method = method_for(StreamLoader(TensorDataset(x, y), 20, shuffle=True))
+    else:
+        method = method_for(Batches(x, y, 20), y)
     held = {int(i) for i in (method.tuner.x[:, 0, 0, 0] * 1000).round()}
-    assert len(held) == 16  # 15 %, rounded up to what a probe asks at least
+    assert len(held) == 16  # 15 % of 100, but at least MIN_HOLDOUT
     assert seen(method.loader) == sorted(set(range(100)) - held)
     assert len(method.loader) == len(list(method.loader))
     while not method.tuner.settled:
@@ -48,7 +46,7 @@ def test_held_back_items_are_not_trained_on_before_the_bounds_are_settled_and_al
     assert seen(method.loader) == list(range(100))
 
 
-def test_at_most_a_thousand_items_are_held_back():
+def test_at_most_a_thousand_samples_are_held_out():
     x, y = torch.zeros(20000, 1, 1, 1), torch.arange(20000) % 2
     assert len(method_for(Batches(x, y, 20), y, holdout_fraction=0.2).tuner.y) == 1000
 
@@ -86,9 +84,7 @@ def test_the_probe_settles_before_the_training_ends():
         ),
     ],
 )
-def test_where_nothing_can_be_asked_auto_follows_the_gradient_and_probe_says_why_not(
-    change, reason
-):
+def test_if_probing_is_impossible_auto_uses_the_gradient_and_probe_raises(change, reason):
     x, y = data(change.pop("n", 100))
     batches = (
         DataLoader(TensorDataset(x, y), 20) if change.pop("loader", False) else Batches(x, y, 20)
@@ -123,9 +119,8 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
             return None
 
     straight = learn(tmp_path / "a.safetensors")
-    for i, stop in enumerate(
-        [(3, 2), (7, 1), (8, 2)]
-    ):  # while bounds move, and after the held-back items came in
+    # Before the extents are fixed, and after the held-out samples are included.
+    for i, stop in enumerate([(3, 2), (7, 1), (8, 2)]):
         path = tmp_path / f"b{i}.safetensors"
         assert learn(path, stop) is None
         again = learn(path, resume=True)
@@ -136,8 +131,8 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
         )
 
 
-def test_a_probe_builds_no_graph_for_the_bounds():
-    """Bounds that are asked for are not differentiated: nothing that the network sees has a gradient."""
+def test_a_probe_builds_no_graph_for_the_extents():
+    """With a probe, extents need no gradient, so no input of the network requires one."""
     seen = []
 
     class Watched(SmallCNN):
@@ -152,10 +147,8 @@ def test_a_probe_builds_no_graph_for_the_bounds():
 
 def test_rarer_gradients_of_the_bounds_take_longer_steps():
     x, y = data()
-    rates = [
-        method_for(
-            Batches(x, y, 20), y, method="gradient", theta_every=every
-        ).optimizer.param_groups[-1]["initial_lr"]
-        for every in (1, 4)
-    ]
+    rates = []
+    for every in (1, 4):
+        method = method_for(Batches(x, y, 20), y, method="gradient", theta_every=every)
+        rates.append(method.optimizer.param_groups[-1]["initial_lr"])
     assert rates[1] == 4 * rates[0]

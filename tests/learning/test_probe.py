@@ -1,4 +1,4 @@
-"""Probes on networks that are known by formula: where the answer is, the bounds must go, whatever they start from."""
+"""Probes on networks given by formulas: extents converge to the known ones from any start."""
 
 import math
 
@@ -13,7 +13,7 @@ STEPS = 300
 
 
 class Shift(ag.Transform):
-    """Moves numbers (B, 2): the first by t_0, the second by t_1."""
+    """Translates points: x + t.   x: (B, 2)   t: (B, 2)"""
 
     coordinates = (ag.Coordinate("first", limit=4.0), ag.Coordinate("second", limit=4.0))
 
@@ -22,7 +22,7 @@ class Shift(ag.Transform):
 
 
 class Sharp(nn.Module):
-    """Says whether the first number is positive, with hardly a doubt; knows nothing of the second."""
+    """Predicts the sign of the first number with high confidence and ignores the second."""
 
     def __init__(self):
         super().__init__()
@@ -33,7 +33,10 @@ class Sharp(nn.Module):
 
 
 def numbers(n=1000):
-    """The first number lies in ±[0.5, 1.5] and its sign is the label: moving it by up to 0.5 keeps every label right."""
+    """Points whose first number lies in ±[0.5, 1.5]; its sign is the label.
+
+    Translations of the first number by up to 0.5 preserve every label.
+    """
     g = torch.Generator().manual_seed(0)
     side = torch.randint(2, (n,), generator=g)
     x = torch.stack(
@@ -61,7 +64,7 @@ def test_a_bound_goes_to_where_labels_would_change_and_a_free_one_to_its_limit(s
 
 
 class Fitted(nn.Module):
-    """The best network for numbers that are trained on up to the bound there is now: where both labels occur it is in doubt."""
+    """The Bayes-optimal network for samples translated by up to the current bound."""
 
     def __init__(self):
         super().__init__()
@@ -70,16 +73,17 @@ class Fitted(nn.Module):
 
     def forward(self, x):
         w = self.augmentation[0].distribution.bound[0].detach()
-        reach = torch.stack([x[:, 0] - w, x[:, 0] + w])
-        share = [
-            (reach[1].clamp_max(high) - reach[0].clamp_min(low)).clamp_min(1e-6)
+        start = x[:, 0] - w
+        end = x[:, 0] + w
+        overlaps = [
+            (end.clamp_max(high) - start.clamp_min(low)).clamp_min(1e-6)
             for low, high in ((-1.5, -0.5), (0.5, 1.5))
         ]
-        return torch.stack(share, dim=1).log() + self.idle
+        return torch.stack(overlaps, dim=1).log() + self.idle
 
 
-def test_the_end_is_read_from_where_the_loss_begins_to_rise():
-    """What the questions settle at depends on the tolerance, where labels change does not."""
+def test_the_extent_follows_from_where_the_loss_begins_to_rise():
+    """The extents of the rounds depend on the tolerance; the final one does not."""
     found = {}
     for tolerance in (0.01, 0.03, 0.1):
         net = Fitted()
@@ -106,7 +110,10 @@ def test_settings_change_what_a_probe_does():
 
 
 class Harder(nn.Module):
-    """Says whether the first number is positive, the less sure the farther the next ones are from zero. The last is free."""
+    """Predicts the sign of the first number, with less confidence for larger other numbers.
+
+    The last number has no effect.
+    """
 
     def __init__(self, sure):
         super().__init__()
@@ -118,7 +125,7 @@ class Harder(nn.Module):
 
 
 def harder(count, sure=0.5):
-    """The bounds of so many coordinates that make a task harder by degrees, all alike, and of one that does not."""
+    """Learns the extents of `count` coordinates that make a task harder, and of a free one."""
 
     class Others(ag.Transform):
         coordinates = tuple(
@@ -148,10 +155,10 @@ def test_coordinates_that_cost_something_share_the_tolerance_and_a_free_one_take
     assert alone["free"] == four["free"] == pytest.approx(4.0, rel=0.01)
 
 
-def test_a_network_that_has_mastered_its_task_gives_each_the_whole_tolerance():
-    assert (
-        harder(4, sure=3.0)["harder 0"] > 0.87 * harder(1, sure=3.0)["harder 0"]
-    )  # the others cost a little too
+def test_for_a_solved_task_each_coordinate_has_the_whole_tolerance():
+    alone = harder(1, sure=3.0)["harder 0"]
+    # Not 1.0: drawing the other coordinates from their centres costs a little as well.
+    assert harder(4, sure=3.0)["harder 0"] > 0.87 * alone
 
 
 @pytest.mark.parametrize(
@@ -169,15 +176,15 @@ def test_among_how_many_the_tolerance_is_divided(costs, among):
     assert sharing(torch.tensor(costs)) == pytest.approx(among)
 
 
-def test_bounds_shrink_together_while_the_network_knows_nothing():
-    ignorant = Sharp()
-    ignorant.scale.data.zero_()
-    bounds, probe = probed(ignorant, [0.3, 0.6])
-    assert probe.unfinished == ("first", "second")  # nothing was found out
+def test_extents_shrink_together_while_the_network_has_no_information():
+    constant = Sharp()
+    constant.scale.data.zero_()
+    bounds, probe = probed(constant, [0.3, 0.6])
+    assert probe.unfinished == ("first", "second")
     assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
 
 
-def test_labels_that_are_all_the_same_teach_nothing():
+def test_extents_shrink_if_all_labels_are_the_same():
     augmentation = ag.Augmentation(Shift(), ag.Uniform([0.5, 0.5]))
     model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
     probe = Probe(model, numbers()[0], torch.zeros(1000, dtype=torch.long), steps=STEPS)
@@ -186,12 +193,12 @@ def test_labels_that_are_all_the_same_teach_nothing():
     assert all(bound < 0.1 for bound in augmentation.extent.values())
 
 
-def test_a_bound_that_had_no_time_to_reach_its_limit_is_called_unfinished():
+def test_an_extent_that_is_still_growing_is_unfinished():
     _, probe = probed(Sharp(), [0.3, 1e-3])
     assert probe.unfinished == ("second",)
 
 
-def test_a_training_too_short_for_questions_leaves_all_unfinished():
+def test_a_training_too_short_for_a_round_leaves_all_unfinished():
     model = ag.InvariantModel(
         Sharp(), ag.Augmentation(Shift(), ag.Uniform([0.3, 0.3])), average=ag.mean_log_prob
     )
@@ -214,7 +221,7 @@ def test_a_flip_goes_to_zero_where_mirrored_means_something_else_and_to_a_half_w
     matters, wanted
 ):
     class Sides(nn.Module):
-        """Compares the left half of a picture with the right one: with their order, or without."""
+        """Compares the left half of an image with the right half, by sign or by absolute value."""
 
         def __init__(self):
             super().__init__()
@@ -239,7 +246,7 @@ def test_a_flip_goes_to_zero_where_mirrored_means_something_else_and_to_a_half_w
 
 
 class Triangle(ag.LearnedDistribution):
-    """A user's own distribution: the sum of two uniform numbers, on [-2 scale, 2 scale]; its extent is the half-range."""
+    """A user-defined distribution: triangular on [-2 scale, 2 scale], with extent 2 scale."""
 
     def __init__(self, scale):
         super().__init__()
@@ -289,7 +296,7 @@ def test_every_distribution_with_a_settable_extent_is_moved(distribution):
 
 
 def test_an_interval_is_probed_at_its_own_two_ends():
-    """Its ends keep their ratio, and the farther one ends where labels change or at the limit."""
+    """Its ends keep their ratio; the farther end stops where labels change, or at the limit."""
     interval = ag.Interval([-0.1, -0.4], [0.3, 0.2])
     model = ag.InvariantModel(Sharp(), ag.Augmentation(Shift(), interval), average=ag.mean_log_prob)
     probe = Probe(model, *numbers(), steps=STEPS)
@@ -302,7 +309,7 @@ def test_an_interval_is_probed_at_its_own_two_ends():
     assert probe.unfinished == ()
 
 
-def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
+def test_a_probe_resumes_from_its_state_dict():
     def run(stop):
         augmentation = ag.Augmentation(Shift(), ag.Uniform([0.1, 0.1]))
         model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
@@ -310,7 +317,8 @@ def test_a_probe_goes_on_from_its_state_as_if_nothing_had_happened():
         torch.manual_seed(0)
         for step in range(STEPS):
             if step == stop:
-                state, probe = probe.state_dict(), Probe(model, *numbers(), steps=STEPS)
+                state = probe.state_dict()
+                probe = Probe(model, *numbers(), steps=STEPS)
                 probe.load_state_dict(state)
             probe.step()
         return augmentation.extent

@@ -1,4 +1,4 @@
-"""The method itself, on a toy with a known answer: labels of points on a circle, symmetric to rotations up to ±pi/4."""
+"""Recovery of known symmetries by the gradient: points on a circle, rotated by up to ±pi/4."""
 
 import math
 
@@ -50,25 +50,24 @@ def test_a_partial_symmetry_is_found_from_any_start(start):
     assert history.epochs[-1].loss < 0.05
 
 
-def test_no_symmetry_shrinks_to_nothing():
+def test_without_a_symmetry_the_bound_shrinks_to_zero():
     x, _, angle = circle()
-    target = torch.stack(
-        [angle.sin(), angle.cos()], dim=1
-    )  # the pose itself: every rotation is wrong
+    # The target is the pose itself, which every rotation changes.
+    target = torch.stack([angle.sin(), angle.cos()], dim=1)
     bound, _ = train(x, target, F.mse_loss, ag.mean, 2, start=0.8, epochs=60)
     assert bound < 0.02 * math.pi
 
 
 def test_a_full_symmetry_grows_to_the_limit():
     x, _, _ = circle(extent=math.pi / 2)
-    radius = 1 + torch.arange(len(x)) // 2 % 2  # as often at the top as at the bottom
+    radius = 1 + torch.arange(len(x)) // 2 % 2  # equally frequent at the top and at the bottom
     bound, _ = train(
         x * radius[:, None], radius - 1, F.nll_loss, ag.mean_log_prob, 2, start=0.3, epochs=40
     )
     assert bound > 0.9 * math.pi
 
 
-def test_without_a_penalty_nothing_makes_a_narrow_bound_grow():
+def test_without_a_penalty_a_narrow_bound_does_not_grow():
     x, y, _ = circle()
     bound, _ = train(x, y, F.nll_loss, ag.mean_log_prob, 2, start=0.1, weight=0.0)
     assert bound < 0.2
@@ -96,9 +95,10 @@ CROSS = torch.tensor([[1.0, 0, 0], [1, 1, 1], [1, 0, 0]])
 
 
 def hooks(side_matters):
-    """Small figures, each facing left or right; the label is which way they face, or which figure it is whichever way."""
+    """Small figures that face left or right; the label is the direction, or the kind of figure."""
     generator = torch.Generator().manual_seed(0)
-    x, y = torch.zeros(256, 1, 10, 10), torch.randint(2, (256,), generator=generator)
+    x = torch.zeros(256, 1, 10, 10)
+    y = torch.randint(2, (256,), generator=generator)
     for i, label in enumerate(y.tolist()):
         left = label if side_matters else int(torch.randint(2, (), generator=generator))
         figure = HOOK if side_matters or label else CROSS

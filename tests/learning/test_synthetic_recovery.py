@@ -1,4 +1,4 @@
-"""The default settings on the embedded signals and clouds find the extents that are known exactly. Slow: whole trainings."""
+"""The default settings recover the true extents of synthetic signals and clouds (slow)."""
 
 import pytest
 import torch

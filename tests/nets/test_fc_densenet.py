@@ -1,4 +1,4 @@
-"""FC-DenseNet: the published sizes, a score for every pixel at any size, and a way to save memory that changes nothing."""
+"""FC-DenseNet: published sizes, any image size, and checkpointing that changes no result."""
 
 import pytest
 import torch
@@ -9,7 +9,7 @@ TINY = {"growth": 3, "layers": (2, 1, 2, 2, 1), "first": 5}
 
 
 def numbers(net):
-    """What the authors' code counts: everything that is saved, the running statistics of batch norms included."""
+    """The count of the authors' code: all saved numbers, running statistics included."""
     return sum(
         value.numel()
         for name, value in net.state_dict().items()

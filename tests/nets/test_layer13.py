@@ -6,7 +6,7 @@ from augerino.nets.layer13 import Layer13
 
 
 def count(channels, outputs, k):
-    """Weights by the table of Laine and Aila: kernels without biases, two numbers of batch norm a channel, and the head."""
+    """Weights of Laine and Aila's table: kernels, two numbers of batch norm per channel, head."""
     three = [
         (channels, k),
         (k, k),

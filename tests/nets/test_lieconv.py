@@ -1,4 +1,4 @@
-"""LieConv: T(3) is blind to translations and trivial is not; both are blind to order and padding."""
+"""LieConv: T(3) is invariant to translations, both groups to order and padding."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The steerable network is invariant: exactly for quarter turns, nearly for others, where a plain one is not."""
+"""The steerable network is invariant: exactly to quarter turns, nearly to other rotations."""
 
 import math
 
@@ -32,7 +32,7 @@ def blobs(n=32, side=36):
 
 
 def response(net, angle):
-    """How much outputs change when pictures are turned, over how much they differ between pictures."""
+    """Change of the outputs under rotation, relative to their variation between pictures."""
     x = blobs()
     for _ in range(20):
         net.train()(x)  # batch norm finds its statistics

@@ -1,4 +1,4 @@
-"""The wrapper takes networks of timm as they are: a ResNet and a ViT are averaged, trained and asked without a change to them."""
+"""Unchanged networks of timm, a ResNet and a ViT, are averaged, trained and evaluated."""
 
 import pytest
 import torch
@@ -53,5 +53,5 @@ def test_a_model_without_extent_is_the_network(net):
 def test_both_ways_of_learning_run(net, method):
     x, y = torch.rand(64, 3, 32, 32), torch.arange(64) % 3
     learned = ag.learn(net, (x, y), augmentation=rotation(), method=method, epochs=1, batch_size=16)
-    assert learned.outputs == 3 and set(learned.extent) == {"rotate", "scale"}
+    assert learned.n_outputs == 3 and set(learned.extent) == {"rotate", "scale"}
     assert learned.evaluate((x, y)).n_items == 64

@@ -1,4 +1,4 @@
-"""What each of two processes does for test_distributed.py: FOLDER. Every one writes what it found into FOLDER/RANK.pt."""
+"""The script of each process in test_distributed.py: FOLDER. Writes FOLDER/RANK.pt."""
 
 import contextlib
 import sys
@@ -11,11 +11,11 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import augerino as ag
-from augerino.data import open_source
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data import open_dataset
+from augerino.data.batches import Batches, CheckedBatches
+from augerino.data.process_slices import ProcessSlices
 from augerino.data.readers import streams
 from augerino.data.readers.streams import StreamLoader
-from augerino.data.shares import Shares
 from augerino.data.synthetic.sprites import sprites
 from augerino.learning.defaults import masked_nll
 from augerino.runtime import distributed
@@ -53,7 +53,7 @@ def fixed_batch(maps, items=7):
 
 
 def gradients(maps):
-    """One step of the loop on this process's share of seven items; the gradients, and what was recorded."""
+    """One step on this process's part of seven items; returns the gradients and the record."""
     model = Fixed(maps)
     objective = ag.Objective(
         masked_nll if maps else F.nll_loss, model.model.augmentation, reg_weight=0.1
@@ -126,7 +126,7 @@ def looped(path, epochs=3, crash_at=None, resume=False):
         ag.fit(
             model,
             ag.Objective(F.nll_loss, augmentation),
-            batches if distributed.world() == 1 else Shares(batches),
+            batches if distributed.world() == 1 else ProcessSlices(batches),
             torch.optim.Adam(ag.param_groups(model), lr=0.01),
             epochs=epochs,
             checkpoint=path,
@@ -151,21 +151,23 @@ def passes():
         "foreign": DataLoader(data, 8, shuffle=True),
         "checked": CheckedBatches(Batches(items[:, None].float(), items, 8, shared=True)),
     }.items():
-        found[name] = [[y.tolist() for _, y in Shares(batches)] for _ in range(2)]
-        found[f"{name} noise"] = [torch.rand(4).tolist() for _ in Shares(batches)]
+        found[name] = [[y.tolist() for _, y in ProcessSlices(batches)] for _ in range(2)]
+        found[f"{name} noise"] = [torch.rand(4).tolist() for _ in ProcessSlices(batches)]
     return found
 
 
 def sharded(folder):
     """The items of a pass over shards that are read from disk, and what is learned from them."""
     streams.MEMORY = 0
-    pictures = open_source(folder).train
+    pictures = open_dataset(folder).train
     train = streams.ImageStream(
         pictures.pictures, pictures.form, torch.arange(len(pictures.pictures)), np.arange(80)
     )
-    items = [y.tolist() for _, y in Shares(StreamLoader(train, 8, shuffle=True, shared=True))]
+    items = [
+        y.tolist() for _, y in ProcessSlices(StreamLoader(train, 8, shuffle=True, shared=True))
+    ]
     learned = ag.learn(
-        None, pictures, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
+        None, pictures, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
     return items, learned.extent, learned.n_probe_items
 

@@ -13,14 +13,16 @@ from augerino.runtime import allocator
 
 GLIBC = platform.libc_ver()[0] == "glibc"
 
-# Takes and frees the same large piece, as a training step does, and counts the pages that had to be cleared for it.
+# Allocates and frees a large block repeatedly, as training does, and counts the page faults.
 FAULTS = """
 import ctypes, resource, sys
 from augerino.runtime.allocator import keep_memory
 if sys.argv[1] == "keep":
     assert keep_memory()
 libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
 for turn in range(5):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     piece = libc.malloc(48 * 2**20)

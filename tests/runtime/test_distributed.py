@@ -1,4 +1,4 @@
-"""Two processes train what one would: the same gradients, the same bounds in both, one writer; and no hang when one dies."""
+"""Two processes train like one: same gradients and bounds, one writer, no hang on a failure."""
 
 import json
 import os
@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from augerino.data.arrays import count_batches
+from augerino.data.batches import count_batches
 from augerino.data.synthetic.sprites import sprites
 from augerino.errors import InputError
-from augerino.learning.learn import check_processes
 from augerino.learning.recipe import Recipe
+from augerino.learning.setup import check_processes
 from augerino.runtime import distributed
 from tests.data.made import shard_folder
 from tests.runtime import distributed_script as script
@@ -27,7 +27,7 @@ LIMIT = 240  # seconds; far more than needed, so that a hang fails instead of la
 
 
 def start(words, folder, processes=2):
-    """The same command in several processes, as torchrun would start them, but with their exit codes in view."""
+    """Starts a command in several processes, as torchrun does, with access to their exit codes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -123,7 +123,7 @@ def test_a_pass_is_one_order_dealt_out(found, kind):
             len(a) - len(b) in (0, 1) for a, b in zip(mine, others, strict=True)
         )
         seen = [item for batch in (*mine, *others) for item in batch]
-        # The last three of nineteen join the batch before them in memory, where one process would have a single one.
+        # In memory the last three of nineteen join the batch before: one process would have only one.
         assert sorted(seen) == (sorted(set(seen)) if kind == "disk" else list(range(19)))
     assert first[0] != first[1]  # another order in the second pass
 

@@ -1,4 +1,4 @@
-"""A trained model as a folder: exact, whole or refused in a sentence, and nothing in it is executed."""
+"""A model in a folder: restored exactly or rejected with a clear error, without executing it."""
 
 import json
 from pathlib import Path

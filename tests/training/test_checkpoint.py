@@ -95,7 +95,7 @@ def test_truncated_newer_and_foreign_files_are_refused(tmp_path):
 
 
 def test_claims_of_a_header_cost_nothing(tmp_path):
-    """More bytes than there are, a header that is longer than the file, and tensors that lie over each other."""
+    """Tensors beyond the end of the file, a header longer than the file, overlapping tensors."""
     for header, length in (
         ({"t": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}}, None),
         ({"t": {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 8]}}, None),

@@ -1,4 +1,4 @@
-"""Numbers that go wrong: training stops in one sentence or goes on as docs/report.md says; it is never silently wrong."""
+"""NaN, Inf and extreme numbers: training stops with a clear error or continues correctly."""
 
 import math
 
@@ -51,7 +51,7 @@ def test_so_is_a_target(value):
 
 @pytest.mark.parametrize("method", ["probe", "gradient"])
 def test_inputs_too_large_for_the_counts_of_batch_norm_stop_the_training(method):
-    """The loss stays finite, since a batch is divided by its own spread; only what evaluation would use is lost."""
+    """Batch norm keeps the loss finite; only the running statistics for evaluation overflow."""
     with pytest.raises(
         ag.NonFiniteLoss,
         match=r"running_var' are no longer finite \(bounds: .*Look for NaN or huge values",

@@ -36,7 +36,7 @@ class TestResume:
     @pytest.mark.parametrize("loader_kind", ["dataloader", "batches"])
     @pytest.mark.parametrize("stop_after", [4, 8, 13])
     def test_resuming_equals_never_having_stopped(self, tmp_path, loader_kind, stop_after):
-        """An exception at some step stands for a crash: the checkpoint is up to three steps behind, in mid-epoch."""
+        """An exception simulates a crash; the checkpoint is up to three steps behind."""
         model, optimizer, history = training_script.run(
             tmp_path / "whole", 3, False, loader_kind=loader_kind
         )

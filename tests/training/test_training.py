@@ -20,7 +20,7 @@ from tests.training import training_script
 
 
 class TestThetaEvery:
-    """The bounds have a gradient in every so-manieth step; in between nothing is differentiated for their sake."""
+    """The bounds have a gradient only in every n-th step."""
 
     def run(self, theta_every, epochs=2, **changes):
         model, objective, loader, optimizer = training_script.build()[:4]
@@ -63,7 +63,7 @@ class TestThetaEvery:
         assert moved == expected[1:]
 
     def test_the_weights_are_trained_as_ever(self):
-        """With bounds that may not move at all, whether their gradient is formed changes nothing for the weights."""
+        """With fixed bounds, computing their gradient does not change the weights."""
         found = []
         for theta_every in (1, 4):
             model, objective, loader, optimizer = training_script.build()[:4]
@@ -102,7 +102,7 @@ class TestThetaEvery:
 
 
 def test_the_mean_gradient_of_theta_in_bf16_is_that_of_float32_within_two_percent():
-    """Where it is well above its noise: turned much too far, a network that has learned something wants to be turned less."""
+    """Where it is well above its noise: the bound of a trained network is far too wide."""
     torch.manual_seed(0)
     data = sprites(256)
     augmentation = ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.5]))
@@ -184,7 +184,7 @@ def test_the_rate_of_the_weights_may_rise_first():
 
 
 class TestDictBatches:
-    """Molecules come as dicts, padded, from memory and from torch's loader: the loop and the evaluation take both."""
+    """Padded molecules as dicts, from memory and from torch's loader."""
 
     mask = torch.arange(5) < torch.tensor([5, 2, 3, 4, 1, 5, 2, 3])[:, None]
 

@@ -1,4 +1,4 @@
-"""A small training that the tests run, kill and resume in a process of its own: PATH EPOCHS RESUME [PAUSE_AT_STEP]."""
+"""A small training to run, kill and resume: PATH EPOCHS RESUME [PAUSE_AT_STEP]."""
 
 import random
 import sys

@@ -12,9 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from augerino.app.given import Given
 from augerino.app.wrapping import wrap
 from augerino.augmentation import Augmentation
+from augerino.data import Dataset
 from augerino.diagnostics import Estimate, Score, Verdict
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
@@ -116,13 +116,13 @@ def reading(name: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def print_data(given: Given, recipe: Recipe, folder: Path) -> None:
+def print_data(dataset: Dataset, recipe: Recipe, folder: Path) -> None:
     """Prints what the data are, the seed and the run folder."""
-    classes = f", {len(given.class_names)} classes" if given.class_names else ""
-    shape = "×".join(map(str, given.shape))
-    say(f"Data: {given.kind} of shape {shape}, {given.task}{classes}")
-    say(f"Samples: {given.train_items} for training, {given.test_items} held out")
-    for note in given.notes:
+    classes = f", {len(dataset.class_names)} classes" if dataset.class_names else ""
+    shape = "×".join(map(str, dataset.shape))
+    say(f"Data: {dataset.kind} of shape {shape}, {dataset.task}{classes}")
+    say(f"Samples: {dataset.n_train} for training, {dataset.n_test} held out")
+    for note in dataset.notes:
         say(f"Note: {note}")
     say(f"Run folder: {folder} (seed {recipe.seed})")
 

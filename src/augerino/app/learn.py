@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from augerino.app import console as screen
-from augerino.app.data import open_given
-from augerino.app.given import Given
+from augerino.app.data import open_data
 from augerino.app.options import LearnOptions
-from augerino.app.outcome import Outcome, write_outcome
+from augerino.app.outcome import Trained, write_outcome
 from augerino.app.run_folder import RunFolder
 from augerino.augmentation import Augmentation
+from augerino.data import Dataset
 from augerino.errors import InputError, ProcessLost
-from augerino.learning.defaults import default_augmentation, no_augmentation
-from augerino.learning.learn import Learned, count_steps, draw_items, learn, rehearse
+from augerino.learning.defaults import no_augmentation
+from augerino.learning.learn import train
+from augerino.learning.learned import Learned
 from augerino.learning.recipe import Recipe
+from augerino.learning.setup import Setup, prepare
 from augerino.runtime import distributed
 from augerino.training.state import Epoch
 from augerino.training.tensorboard import tensorboard
 
-_SAMPLE = 256  # items from which shapes and units are read
 _OWN: dict[
     str, tuple[type, ...]
 ] = {  # options that are no part of a recipe, and the types that a file may give them
@@ -45,47 +46,15 @@ def run(options: LearnOptions, words: list[str]) -> int:
 
 def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
     if options.resume is None:
-        recipe, settings = _settings(options)
-        if options.take_over:
-            raise InputError(
-                "--take-over is for a run that is gone on with: add --resume RUN, or leave it out."
-            )
-        given = open_given(settings, recipe.seed)
-        _check(recipe, settings, given)
-        config = {
-            "recipe": dataclasses.asdict(recipe),
-            "settings": settings,
-            "fingerprint": given.fingerprint,
-        }
-        config["command"] = shlex.join(["augerino", *words])
-        folder = distributed.from_first(lambda: _create(options.out, given.name, config, writing))
-        fingerprint = distributed.from_first(lambda: given.fingerprint)
+        run = _begin(options, words, writing)
     else:
-        folder, recipe, settings, fingerprint = distributed.from_first(
-            lambda: _take_up(options, words, writing)
-        )
-        given = open_given(settings, recipe.seed)
-    if given.fingerprint != fingerprint:
-        if distributed.is_first():
-            raise InputError(
-                f"The data {settings['data']} have changed since {folder.path} was begun: start a new run."
-            )
-        raise InputError(
-            f"Process {distributed.rank()} finds other data at {settings['data']} than the first one: copy them."
-        )
-    if given.streamed and recipe.workers == 0:
-        recipe = recipe.but(workers=max(1, min(_cores() // distributed.local_world(), 4)))
-    screen.print_data(given, recipe, folder.path)
-    training = _Training(folder, recipe, settings, given)
+        run = _resume(options, words, writing)
+    screen.print_data(run.dataset, run.recipe, run.folder.path)
     try:
-        first = training.learn(recipe.seed)
-        refit = training.learn_anew(first) if settings["refit"] else None
-        baseline = training.learn_nothing() if settings["baseline"] else None
-        others = [training.learn(recipe.seed + i) for i in range(1, int(settings["seeds"]))]
-        write_outcome(Outcome(folder, recipe, given, first, refit, baseline, others))
+        write_outcome(run.train())
     except KeyboardInterrupt:
         screen.console.print(
-            f"\nInterrupted. Go on with:  {_again(folder, settings)}", soft_wrap=True
+            f"\nInterrupted. Go on with:  {_again(run.folder, run.settings)}", soft_wrap=True
         )
         return 130
     except RuntimeError as error:
@@ -93,9 +62,62 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
             raise
         raise ProcessLost(
             "Another process of this training ended, or all were told to end. Go on with:  "
-            f"{_again(folder, settings)}  in one process or in several."
+            f"{_again(run.folder, run.settings)}  in one process or in several."
         ) from error
     return 0
+
+
+def _begin(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run":
+    """A new run. Validates the whole set-up before the run folder is created."""
+    recipe, settings = _settings(options)
+    if options.take_over:
+        raise InputError(
+            "--take-over is for a run that is gone on with: add --resume RUN, or leave it out."
+        )
+    if settings["tensorboard"]:
+        tensorboard("unused")  # raises now if the package is missing
+    dataset = open_data(settings, recipe.seed)
+    setup = prepare(settings["net"], dataset, recipe=_with_workers(recipe, dataset))
+    config = {
+        "recipe": dataclasses.asdict(recipe),
+        "settings": settings,
+        "fingerprint": dataset.fingerprint,
+        "command": shlex.join(["augerino", *words]),
+    }
+    folder = distributed.from_first(lambda: _create(options.out, dataset.name, config, writing))
+    fingerprint = distributed.from_first(lambda: dataset.fingerprint)
+    _check_fingerprint(dataset, fingerprint, folder)
+    return _Run(folder, settings, setup)
+
+
+def _resume(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run":
+    """An interrupted run, from its folder."""
+    folder, recipe, settings, fingerprint = distributed.from_first(
+        lambda: _take_up(options, words, writing)
+    )
+    dataset = open_data(settings, recipe.seed)
+    _check_fingerprint(dataset, fingerprint, folder)
+    setup = prepare(settings["net"], dataset, recipe=_with_workers(recipe, dataset))
+    return _Run(folder, settings, setup)
+
+
+def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) -> None:
+    if dataset.fingerprint == fingerprint:
+        return
+    if distributed.is_first():
+        raise InputError(
+            f"The data {dataset.path} have changed since {folder.path} was begun: start a new run."
+        )
+    raise InputError(
+        f"Process {distributed.rank()} finds other data at {dataset.path} than the first one: copy them."
+    )
+
+
+def _with_workers(recipe: Recipe, dataset: Dataset) -> Recipe:
+    """The recipe with worker processes, one per free core and at most 4, for data that are read from disk."""
+    if dataset.in_memory or recipe.workers > 0:
+        return recipe
+    return recipe.but(workers=max(1, min(_cores() // distributed.local_world(), 4)))
 
 
 def _again(folder: RunFolder, settings: dict[str, Any]) -> str:
@@ -137,21 +159,6 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
             Path(options.data).resolve()
         )  # a resume may come from another folder
     return recipe, settings
-
-
-def _check(recipe: Recipe, settings: dict[str, Any], given: Given) -> None:
-    """Tells a wrong name, device or network, or a missing package, before a folder is made."""
-    if settings["tensorboard"]:
-        tensorboard("unused")
-    x, _ = draw_items(given.train, _SAMPLE)
-    augmentation = default_augmentation(recipe, given.kind, x)
-    rehearse(
-        settings["net"],
-        given.train,
-        augmentation=augmentation,
-        recipe=recipe,
-        outputs=given.outputs,
-    )
 
 
 def _take_up(
@@ -216,62 +223,65 @@ def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
 
 
 @dataclass(frozen=True)
-class _Training:
-    """The trainings of one run, each with a checkpoint of its own."""
+class _Run:
+    """The trainings of one run, each with its own checkpoint.
+
+    Args:
+        folder: the run folder.
+        settings: options that are no part of the recipe.
+        setup: of the first training; the others are prepared when their turn comes.
+    """
 
     folder: RunFolder
-    recipe: Recipe
     settings: dict[str, Any]
-    given: Given
+    setup: Setup
 
-    def learn(self, seed: int) -> Learned:
-        """The network behind the learned augmentation."""
-        main = seed == self.recipe.seed
-        name = "checkpoint" if main else f"checkpoint-{seed}"
-        return self._run(
-            name,
-            self.recipe.but(seed=seed),
-            f"seed {seed}" if self.settings["seeds"] > 1 else "",
-            logged=main,
+    @property
+    def dataset(self) -> Dataset:
+        return self.setup.dataset
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.setup.recipe
+
+    def train(self) -> Trained:
+        """Trains the learned augmentation, then the refit, the baseline and further seeds, as the settings say."""
+        n_seeds = int(self.settings["seeds"])
+        seed = self.recipe.seed
+        title = f"seed {seed}" if n_seeds > 1 else ""
+        learned = self._train("checkpoint", self.setup, title, logged=True)
+        fixed = self.recipe.but(method="auto", theta_every=1)  # where no bound moves
+        refit = baseline = None
+        if self.settings["refit"]:
+            setup = self._prepare(fixed, learned.for_refit())
+            refit = self._train("refit", setup, "refit on what was learned")
+        if self.settings["baseline"]:
+            setup = self._prepare(fixed, no_augmentation())
+            baseline = self._train("baseline", setup, "baseline without augmentation")
+        others = []
+        for other in range(seed + 1, seed + n_seeds):
+            setup = self._prepare(self.recipe.but(seed=other))
+            others.append(self._train(f"checkpoint-{other}", setup, f"seed {other}"))
+        return Trained(
+            folder=self.folder,
+            recipe=self.recipe,
+            dataset=self.dataset,
+            learned=learned,
+            refit=refit,
+            baseline=baseline,
+            others=others,
         )
 
-    def learn_anew(self, learned: Learned) -> Learned:
-        """The same network with the same budget, from its start, behind what was learned, whose coordinates take turns."""
-        return self._run(
-            "refit", self._for_fixed(), "refit on what was learned", learned.for_refit()
-        )
+    def _prepare(self, recipe: Recipe, augmentation: Augmentation | None = None) -> Setup:
+        net = self.settings["net"]
+        return prepare(net, self.dataset, recipe=recipe, augmentation=augmentation)
 
-    def learn_nothing(self) -> Learned:
-        """The same network with the same budget, without augmentation."""
-        return self._run(
-            "baseline", self._for_fixed(), "baseline without augmentation", no_augmentation()
-        )
-
-    def _for_fixed(self) -> Recipe:
-        """The recipe where nothing of the augmentation moves."""
-        return self.recipe.but(method="auto", theta_every=1)
-
-    def _run(
-        self,
-        name: str,
-        recipe: Recipe,
-        title: str,
-        augmentation: Augmentation | None = None,
-        *,
-        logged: bool = False,
-    ) -> Learned:
-        if augmentation is None:
-            x, _ = draw_items(self.given.train, _SAMPLE)
-            augmentation = default_augmentation(recipe, self.given.kind, x)
-        steps = count_steps(self.given.train, recipe)
+    def _train(self, name: str, setup: Setup, title: str, *, logged: bool = False) -> Learned:
         checkpoint = self.folder.path / f"{name}.safetensors"
-        with screen.training_display(recipe.passes(steps), steps, augmentation, title) as display:
-            return learn(
-                self.settings["net"],
-                self.given.train,
-                augmentation=augmentation,
-                recipe=recipe,
-                outputs=self.given.outputs,
+        augmentation = setup.model.augmentation
+        with screen.training_display(setup.n_epochs, setup.n_steps, augmentation, title) as display:
+            return train(
+                setup,
                 checkpoint=checkpoint,
                 resume=distributed.from_first(checkpoint.exists),
                 on_epoch=self._watch(display.on_epoch, logged=logged),
@@ -279,6 +289,7 @@ class _Training:
             )
 
     def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:
+        """Shows each epoch and, for the logged training, also writes it for TensorBoard."""
         if not (logged and self.settings["tensorboard"] and distributed.is_first()):
             return show
         log = tensorboard(self.folder.path / "tensorboard")

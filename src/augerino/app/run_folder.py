@@ -12,8 +12,6 @@ from typing import Any
 from augerino.app import run_lock
 from augerino.errors import InputError
 from augerino.runtime import files
-from augerino.saving.policy import Policy
-from augerino.training.state import History
 
 
 @dataclass(frozen=True)
@@ -106,12 +104,6 @@ class RunFolder:
                 f"{self.config_file} is not a run configuration: expected a JSON object."
             )
         return config
-
-    def write_results(self, history: History, policy: Policy, result: dict[str, Any]) -> None:
-        """Writes the results; result.json is written last and marks the run as finished."""
-        files.write_json(self.path / "history.json", history.to_json())
-        policy.save(self.path / "policy.json")
-        files.write_json(self.path / "result.json", result)
 
 
 def _is_free(path: Path) -> bool:

@@ -85,7 +85,7 @@ def _learn(
         problem.draw(problem.n_items, seed),
         augmentation=augmentation,
         recipe=recipe,
-        outputs=problem.n_outputs,
+        n_outputs=problem.n_outputs,
         seed=seed,
         **options,
     )

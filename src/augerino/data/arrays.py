@@ -1,100 +1,18 @@
-"""Data that fits in memory: checked once at the door, then served in shuffled batches without worker processes."""
+"""Data in memory: kinds, tasks, and the validation of inputs and targets."""
 
-import warnings
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 from augerino import tree
 from augerino.errors import InputError
-from augerino.runtime import distributed
 
-IGNORE = 255  # the label of a pixel that counts nowhere, as is usual in masks
+IGNORE = 255  # label of mask pixels that are ignored
 
 Kind = Literal["images", "masks", "points", "signals", "values"]
 Task = Literal["classification", "regression", "segmentation"]
-
-
-class Batches:
-    """Batches of inputs and targets in memory, drawn in a new random order at every pass.
-
-    Args:
-        x: inputs, (N, ...), or a tree of them.
-        y: targets, (N, ...).
-        batch_size: items per batch; the last may be smaller, but a lone last item joins the batch before it, since batch
-            norm cannot train on one.
-        shuffle: whether the order is random.
-        generator: what the order is drawn from; the global one by default.
-        items: which items take part; all by default.
-        shared: among several processes, each takes its share of every batch; they must draw the same order.
-
-    Example:
-        >>> [len(x) for x, y in Batches(torch.zeros(10, 2), torch.zeros(10), batch_size=4)]
-        [4, 4, 2]
-    """
-
-    def __init__(
-        self,
-        x: Any,
-        y: Tensor,
-        batch_size: int,
-        *,
-        shuffle: bool = True,
-        generator: Generator | None = None,
-        items: Tensor | None = None,
-        shared: bool = False,
-    ) -> None:
-        if batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, but got {batch_size}.")
-        self.x, self.y, self.batch_size, self.shuffle, self.generator = (
-            x,
-            y,
-            batch_size,
-            shuffle,
-            generator,
-        )
-        self.items = torch.arange(len(y)) if items is None else items
-        self.shared = shared
-
-    def only(
-        self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
-    ) -> "Batches":
-        """Batches of some items only; the data themselves are shared."""
-        size = batch_size or self.batch_size
-        return Batches(
-            self.x, self.y, size, shuffle=shuffle, items=items, shared=self.shared and shuffle
-        )
-
-    def __len__(self) -> int:
-        return count_batches(
-            len(self.items), self.batch_size, distributed.world() if self.shared else 1
-        )
-
-    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
-        n = len(self.items)
-        order = (
-            self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
-        )
-        for i in range(len(self)):
-            items = order[
-                i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n
-            ]
-            items = items[distributed.rank() :: distributed.world()] if self.shared else items
-            yield _take(self.x, items), self.y[items]
-
-
-def count_batches(items: int, size: int, processes: int = 1) -> int:
-    """How many batches items make: a last one that leaves a process less than two, which batch norm needs, does not count.
-
-    Example:
-        >>> count_batches(10, 4), count_batches(9, 4), count_batches(10, 4, processes=2)
-        (3, 2, 2)
-    """
-    least = processes * min(2, size // processes)
-    return -(-items // size) - (items > size and 0 < items % size < least)
 
 
 def as_tensor(value: Any, what: str) -> Tensor:
@@ -109,18 +27,18 @@ def as_tensor(value: Any, what: str) -> Tensor:
         ) from error
 
 
-def check(x: Any, y: Any) -> tuple[Any, Tensor]:
-    """Checks a batch and brings it into form.
+def validate_batch(x: Any, y: Any) -> tuple[Any, Tensor]:
+    """Validates a batch and converts its types.
 
-    Inputs: uint8 becomes floats in [0, 1], other numbers torch's default float; NaN and Inf are refused. Targets: integers
-    (or booleans) are class labels, (N,), or label maps, (N, H, W), and become int64; floats become float32 (N, outputs).
+    Inputs: uint8 becomes floats in [0, 1], other numbers torch's default float; NaN and Inf are rejected. Targets: integers
+    (or booleans) are class labels, (N,), or label maps, (N, H, W), and become int64; floats become float32 (N, n_outputs).
     """
-    x, y = check_whole(x, y)
-    return tree.map(_to_float, x), y
+    x, y = validate_arrays(x, y)
+    return tree.map(to_float, x), y
 
 
-def check_whole(x: Any, y: Any) -> tuple[Any, Tensor]:
-    """Checks a whole dataset in memory as `check` does; bytes stay bytes, to become floats batch by batch."""
+def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
+    """Validates a whole dataset as `validate_batch` does; uint8 inputs stay uint8, to become floats batch by batch."""
     y = as_tensor(y, "The targets")
     x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
@@ -145,12 +63,9 @@ def _check_inputs(x: Tensor) -> Tensor:
     return x.to(torch.get_default_dtype())
 
 
-def _to_float(x: Tensor) -> Tensor:
+def to_float(x: Tensor) -> Tensor:
+    """uint8 in 0 to 255 as floats in [0, 1]; anything else unchanged."""
     return x.to(torch.get_default_dtype()) / 255 if x.dtype == torch.uint8 else x
-
-
-def _take(x: Any, items: Tensor) -> Any:
-    return tree.map(lambda leaf: leaf[items], x)
 
 
 def _check_targets(y: Tensor) -> Tensor:
@@ -181,105 +96,3 @@ def count_classes(y: Tensor) -> int:
             "network of your own."
         )
     return len(present)
-
-
-class CheckedBatches:
-    """A loader whose batches are checked and brought into form as they come; its random generators stay in view.
-
-    Args:
-        batches: any loader of (input, target) pairs.
-        labels: all targets, where the data are in memory and have been checked as a whole.
-    """
-
-    def __init__(self, batches: Any, labels: Tensor | None = None) -> None:
-        self.batches, self.labels = batches, labels
-        self._outputs: int | None = None
-        self._differing = False
-
-    def expect(self, *, outputs: int, differing: bool = False) -> None:
-        """From now on class labels must lie below `outputs` and, if so wished, a whole pass must show two that differ.
-
-        Of values it is looked at where the data are in memory.
-        """
-        self._outputs, self._differing = outputs, differing
-        if self.labels is None:
-            return
-        self._check_seen(self._check_labels(self.labels))
-        if (
-            differing
-            and self.labels.is_floating_point()
-            and bool((self.labels == self.labels[0]).all())
-        ):
-            raise InputError(
-                f"All targets are the same ({self.labels[0].tolist()}): there is nothing to predict."
-            )
-
-    def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
-        """Some items only, as `Batches.only`."""
-        some = CheckedBatches(self.batches.only(items, **options), self.labels)
-        some._outputs, some._differing = self._outputs, self._differing
-        return some
-
-    def _check_labels(self, y: Tensor) -> set[int]:
-        if y.is_floating_point():
-            return set()
-        y = y[y != IGNORE] if y.dim() > 1 else y
-        if self._outputs is not None and y.numel() and int(y.max()) >= self._outputs:
-            raise InputError(
-                f"The network tells {self._outputs} classes apart, but the data have label {int(y.max())}."
-            )
-        return set(y.unique().tolist())
-
-    def _check_seen(self, classes: set[int]) -> None:
-        if self._differing and len(classes) == 1:
-            raise InputError(
-                f"There is only one class ({classes.pop()}) in the data: nothing can be told apart."
-            )
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in (
-            "generator",
-            "sampler",
-            "batch_sampler",
-            "dataset",
-            "persistent_workers",
-            "shared",
-        ):
-            return getattr(self.batches, name)
-        raise AttributeError(name)
-
-    def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
-        if self.labels is not None:
-            for x, y in self.batches:
-                yield tree.map(_to_float, x), y
-            return
-        seen: set[int] = set()
-        mixed = False
-        for batch in self.batches:
-            if not isinstance(batch, list | tuple) or len(batch) != 2:
-                raise InputError(
-                    f"The data must yield (input, target) pairs, but yielded a {_form(batch)}."
-                )
-            x, y = check(*batch)
-            labels = self._check_labels(y)
-            seen |= labels
-            mixed = mixed or len(labels) > 1 or len(y) == 1
-            yield x, y
-        self._check_seen(seen)
-        if len(seen) > 1 and not mixed:
-            warnings.warn(
-                "Every batch holds one class only: batch norms then count each class apart from the others, and what is learned "
-                "of one is forgotten with the next. Shuffle the loader.",
-                stacklevel=2,
-            )
-
-
-def _form(batch: Any) -> str:
-    return (
-        f"{type(batch).__name__} of {len(batch)}"
-        if isinstance(batch, list | tuple)
-        else type(batch).__name__
-    )

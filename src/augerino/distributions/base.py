@@ -44,10 +44,8 @@ def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
         raise InputError(
             f"{what} takes one number or a vector of them, but got {value!r}."
         ) from error
-    if vector.dim() == 0 and like is None:
-        vector = vector.reshape(1)
-    elif vector.dim() == 0:
-        vector = vector.expand(like.shape).clone()
+    if vector.dim() == 0:
+        vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
     if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
         expected = "one number or a vector" if like is None else f"one number or {like.numel()}"
         raise InputError(f"{what} takes {expected}, but got shape {tuple(vector.shape)}.")
@@ -134,7 +132,7 @@ class LearnedDistribution(nn.Module, ABC):
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         """Draws n coordinate vectors, (n, k), differentiable with respect to the parameters."""
-        return self.icdf(noise(torch.rand, n, self.extent, generator))
+        return self.icdf(noise(torch.rand, n, like=self.extent, generator=generator))
 
     def icdf(self, u: Tensor) -> Tensor:
         r"""Inverse CDF: maps uniform samples in \([0, 1]^k\) to coordinates.

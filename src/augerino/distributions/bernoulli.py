@@ -45,7 +45,7 @@ class Bernoulli(LearnedDistribution):
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
         """Creates one coordinate per name, with probability `start` or the one given by name."""
-        return cls(named_start(names, start, bounds, cls.__name__))
+        return cls(named_start(names, start, given=bounds, kind=cls.__name__))
 
     @property
     def probability(self) -> Tensor:

@@ -59,7 +59,7 @@ class Uniform(LearnedDistribution):
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
         """Creates one coordinate per name, with the bound `start` or the one given by name."""
-        return cls(named_start(names, start, bounds, cls.__name__))
+        return cls(named_start(names, start, given=bounds, kind=cls.__name__))
 
     @property
     def bound(self) -> Tensor:
@@ -156,8 +156,9 @@ class Interval(LearnedDistribution):
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
         """Creates one symmetric interval per name, with the half-range `start` or the one given."""
-        values = torch.tensor(named_start(names, start, bounds, cls.__name__), dtype=torch.float64)
-        return cls(-values, values)
+        starts = named_start(names, start, given=bounds, kind=cls.__name__)
+        high = torch.tensor(starts, dtype=torch.float64)
+        return cls(-high, high)
 
     @property
     def low(self) -> Tensor:

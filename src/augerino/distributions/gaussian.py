@@ -57,7 +57,8 @@ class Gaussian(LearnedDistribution):
     @classmethod
     def named(cls, names: Sequence[str], start: float = 0.1, **bounds: float) -> Self:
         """Creates one coordinate per name: mean 0, standard deviation `start` or the one given."""
-        return cls([0.0] * len(names), named_start(names, start, bounds, cls.__name__))
+        deviations = named_start(names, start, given=bounds, kind=cls.__name__)
+        return cls([0.0] * len(names), deviations)
 
     @property
     def scale_tril(self) -> Tensor:
@@ -92,7 +93,8 @@ class Gaussian(LearnedDistribution):
 
     def rsample(self, n: int, generator: Generator | None = None) -> Tensor:
         r"""Draws \(\mu + L \epsilon\) with \(\epsilon \sim N(0, I)\), (n, k)."""
-        return self.loc + noise(torch.randn, n, self.loc, generator) @ self.scale_tril.T
+        epsilon = noise(torch.randn, n, like=self.loc, generator=generator)
+        return self.loc + epsilon @ self.scale_tril.T
 
     def icdf(self, u: Tensor) -> Tensor:
         r"""Maps uniform samples to \(\mu + L \Phi^{-1}(u)\).   u: (n, k)   returns (n, k)"""

@@ -244,7 +244,7 @@ def default_model(
     return models.InvariantModel(net, augmentation, **options), loss
 
 
-def default_net(name: str, kind: Kind, x: Any, outputs: int, width: int) -> nn.Module:
+def default_net(name: str, kind: Kind, x: Any, n_outputs: int, width: int) -> nn.Module:
     """A network by name: "auto" or "small" for ours, "layer13" and "fc_densenet67" for the paper's, a name of timm's, or
     "package.module:function".
 
@@ -252,38 +252,43 @@ def default_net(name: str, kind: Kind, x: Any, outputs: int, width: int) -> nn.M
     """
     channels = x.shape[1] if isinstance(x, Tensor) else 0
     if name in ("auto", "small"):
-        return _small_net(kind, x, channels, outputs, width)
+        return _small_net(kind, x, channels, n_outputs, width)
     if name == "layer13":
         if kind != "images":
             raise InputError(
                 f"The network 'layer13' takes images, but the inputs are {kind}: use --net auto."
             )
-        return Layer13(channels, outputs, width)
+        return Layer13(channels, n_outputs, width)
     if name in fc_densenet.NAMED:
         if kind != "masks":
             raise InputError(
                 f"The network '{name}' labels pixels, but the targets are no masks: use --net auto."
             )
-        return fc_densenet.NAMED[name](channels, outputs)
+        return fc_densenet.NAMED[name](channels, n_outputs)
     if ":" in name:
-        return _imported(name, channels, outputs)
-    return _timm(name, channels, outputs)
+        return _imported(name, channels, n_outputs)
+    return _timm(name, channels, n_outputs)
 
 
-def _small_net(kind: Kind, x: Any, channels: int, outputs: int, width: int) -> nn.Module:
+def _small_net(kind: Kind, x: Any, channels: int, n_outputs: int, width: int) -> nn.Module:
     if kind == "images":
-        return SmallCNN(channels, outputs, width)
+        return SmallCNN(channels, n_outputs, width)
     if kind == "masks":
-        return SmallUNet(channels, outputs, width)
+        return SmallUNet(channels, n_outputs, width)
     if kind == "signals":
-        return SmallSignalNet(channels, outputs, width)
+        return SmallSignalNet(channels, n_outputs, width)
     if kind == "points" and isinstance(x, dict) and "charges" in x:
         # Blind to nothing, so that what it is blind to in the end has been learned; for every element, since this is a sample.
         return LieResNet(
-            outputs, group="trivial", width=8 * width, layers=3, species=range(119), kernel_width=16
+            n_outputs,
+            group="trivial",
+            width=8 * width,
+            layers=3,
+            species=range(119),
+            kernel_width=16,
         )
     if kind == "points":
-        return SmallPointNet(outputs, 2 * width, features=_features(x))
+        return SmallPointNet(n_outputs, 2 * width, features=_features(x))
     got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
     raise InputError(
         f"A network is built for images, signals and point clouds, but the inputs are {got}: pass a net of your own."
@@ -295,13 +300,13 @@ def _features(x: Any) -> int:
     return 0 if features is None else int(features.shape[-1])
 
 
-def _imported(name: str, channels: int, outputs: int) -> nn.Module:
+def _imported(name: str, channels: int, n_outputs: int) -> nn.Module:
     module, _, function = name.partition(":")
     try:
-        net = getattr(importlib.import_module(module), function)(channels, outputs)
+        net = getattr(importlib.import_module(module), function)(channels, n_outputs)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise InputError(
-            f"The network '{name}' cannot be made: {error}. It must name a function of (channels, outputs) that can be imported."
+            f"The network '{name}' cannot be made: {error}. It must name a function of (channels, n_outputs) that can be imported."
         ) from error
     if not isinstance(net, nn.Module):
         raise InputError(
@@ -310,7 +315,7 @@ def _imported(name: str, channels: int, outputs: int) -> nn.Module:
     return net
 
 
-def _timm(name: str, channels: int, outputs: int) -> nn.Module:
+def _timm(name: str, channels: int, n_outputs: int) -> nn.Module:
     try:
         import timm
     except (ImportError, RuntimeError) as error:
@@ -320,4 +325,4 @@ def _timm(name: str, channels: int, outputs: int) -> nn.Module:
         ) from error
     if name.partition(".")[0] not in timm.list_models():
         raise InputError(f"timm has no network '{name}'; `timm.list_models()` names them.")
-    return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=outputs)
+    return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=n_outputs)

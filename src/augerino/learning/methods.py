@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from augerino.data.arrays import Batches, CheckedBatches
+from augerino.data.batches import Batches, CheckedBatches
 from augerino.distributions import parts_of
 from augerino.errors import InputError
 from augerino.learning.probe import Probe, distribution_obstacle
@@ -16,7 +16,7 @@ from augerino.runtime import distributed
 from augerino.training.optimizer import cosine_schedule, param_groups
 from augerino.training.state import Tuner
 
-# An extent is unfinished if it moved by more than this fraction of the largest possible distance.
+# An extent is unfinished if it changed by more than this fraction of the largest possible change.
 UNFINISHED_FRACTION = 0.8
 MIN_HOLDOUT = 16  # samples
 MAX_HOLDOUT = 1000
@@ -62,8 +62,8 @@ def choose_method(
     if recipe.method == "probe" and obstacle is not None:
         raise InputError(f"{obstacle}, or use the method 'gradient'.")
     if recipe.method == "gradient" or obstacle is not None:
-        return _gradient_method(model, loader, epochs * len(loader), recipe)
-    return _probe_method(model, loader, epochs, recipe)
+        return _gradient_method(model, loader, recipe, steps=epochs * len(loader))
+    return _probe_method(model, loader, recipe, epochs=epochs)
 
 
 def _obstacle(model: InvariantModel, loader: CheckedBatches, recipe: Recipe) -> str | None:
@@ -106,7 +106,7 @@ def _holdout_size(n: int, recipe: Recipe) -> int:
 
 
 def _gradient_method(
-    model: InvariantModel, loader: CheckedBatches, steps: int, recipe: Recipe
+    model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, steps: int
 ) -> Method:
     """Creates the paper's method: weights and extents are learned by gradient descent."""
     start = _raw_extents(model)
@@ -117,7 +117,7 @@ def _gradient_method(
     scheduler = cosine_schedule(optimizer, steps, wait=recipe.warm_up * steps)
 
     def unfinished() -> tuple[str, ...]:
-        # Adam moves by about one learning rate per step; the mean of the cosine schedule is 1/2.
+        # Adam's steps are about one learning rate long; the mean of the cosine schedule is 1/2.
         far = UNFINISHED_FRACTION * recipe.augmentation_lr * steps / 2
         raw = _raw_extents(model)
         return tuple(name for name, value in raw.items() if abs(value - start[name]) > far)
@@ -146,7 +146,7 @@ def _raw_extents(model: InvariantModel) -> dict[str, float]:
 
 
 def _probe_method(
-    model: InvariantModel, loader: CheckedBatches, epochs: int, recipe: Recipe
+    model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, epochs: int
 ) -> Method:
     """Creates the probing method: a `Probe` learns the extents on held-out samples."""
     if not any(parameter.requires_grad for parameter in model.net.parameters()):
@@ -195,7 +195,7 @@ class HoldoutLoader:
     Args:
         part: batches without the held-out samples.
         whole: batches of all training samples.
-        probe: the probe, which knows whether the extents are fixed.
+        probe: the probe; its `settled` selects the batches.
     """
 
     def __init__(self, part: CheckedBatches, whole: CheckedBatches, probe: Probe) -> None:

@@ -188,11 +188,12 @@ class Probe:
                 partial = ~self._discrete & (self._extent < FULL * self._limits)
                 for i in partial.nonzero().flatten().tolist():
                     edge = self._edge(i, side, trained[i].item())
-                    final[i] = trained[i] * self._end_of_range(t, i, edge, information)
+                    end = self._end_of_range(t, i, edge=edge, information=information)
+                    final[i] = trained[i] * end
         self._extent = final
         self._train_on(final)
 
-    def _end_of_range(self, t: Tensor, i: int, edge: Tensor, information: float) -> float:
+    def _end_of_range(self, t: Tensor, i: int, *, edge: Tensor, information: float) -> float:
         """Estimates where the range of coordinate i ends, as a fraction of its trained range.
 
         t: (n, k), drawn from the centre   edge: (n,), the end of the trained range of coordinate i

@@ -103,4 +103,5 @@ def _checked(field: dataclasses.Field[Any], value: Any) -> float:
         raise InputError(
             f"probe.{field.name} must lie between {low:g} and {high:g}, but got {value}."
         )
-    return int(value) if whole else float(value)
+    number = float(value)
+    return int(number) if whole else number

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 # Messages of the back ends when another process has ended; they have no error class for it.
 _LOST = re.compile(
-    r"(?i)connection (was )?(closed|reset|refused)|broken pipe|\bpeer\b|timed? ?out|\bgloo\b|\bnccl\b"
+    r"(?i)connection (was )?(closed|reset|refused)|broken pipe|\bpeer\b|timed? ?out"
+    r"|\bgloo\b|\bnccl\b"
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.data.readers import archives, layouts
 
 BYTES, FLOATS, SHORTS = np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.int16)
@@ -23,7 +23,7 @@ def images(*shape, dtype=np.uint8):
 
 def opened(tmp_path, wishes=None, **arrays):
     np.savez(tmp_path / "data.npz", **arrays)
-    return open_source(tmp_path / "data.npz", **(wishes or {}))
+    return open_dataset(tmp_path / "data.npz", **(wishes or {}))
 
 
 def test_the_input_is_no_target(tmp_path):
@@ -209,7 +209,7 @@ class TestInputs:
         plain = opened(tmp_path, x=images(20, 8, 8, 3), y=y)
         source = opened(tmp_path, x=images(20, 8, 8, 3), y=y, wishes={"standardize": True})
         assert plain.train[1].mean() < -100 and said(
-            source, "Targets are taken less their mean (-4"
+            source, "Targets are standardized: less their mean (-4"
         )
         assert source.train[1].mean(0).abs().max() < 1e-2
         assert torch.allclose(source.train[1].std(0, correction=0), torch.ones(2), atol=1e-3)
@@ -303,19 +303,19 @@ class TestNames:
     def test_npy_pairs(self, tmp_path):
         np.save(tmp_path / "x.npy", images(20, 6, 6))
         with pytest.raises(ag.InputError, match=r"no .*y\.npy"):
-            open_source(tmp_path / "x.npy")
+            open_dataset(tmp_path / "x.npy")
         np.save(tmp_path / "y.npy", Y)
         assert (
-            open_source(tmp_path / "x.npy").shape
-            == open_source(tmp_path).shape
-            == open_source(tmp_path / "y.npy").shape
+            open_dataset(tmp_path / "x.npy").shape
+            == open_dataset(tmp_path).shape
+            == open_dataset(tmp_path / "y.npy").shape
         )
         np.save(tmp_path / "digits_X.npy", images(20, 6, 6))
         np.save(tmp_path / "digits_Y.npy", Y)
-        assert open_source(tmp_path / "digits_X.npy").task == "classification"
+        assert open_dataset(tmp_path / "digits_X.npy").task == "classification"
         np.save(tmp_path / "other.npy", Y)
         with pytest.raises(ag.InputError, match=r"called x\.npy or NAME_x\.npy"):
-            open_source(tmp_path / "other.npy")
+            open_dataset(tmp_path / "other.npy")
 
 
 class TestTargets:
@@ -389,11 +389,11 @@ class TestDamage:
 
         np.savez(tmp_path / "a.npz", x=np.array([Trap()], dtype=object), y=Y)
         with pytest.raises(ag.InputError, match="holds Python objects"):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
         np.save(tmp_path / "x.npy", np.array([Trap()], dtype=object))
         np.save(tmp_path / "y.npy", Y)
         with pytest.raises(ag.InputError, match="holds Python objects"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     @staticmethod
     def header(shape, dtype="<f8"):
@@ -409,7 +409,7 @@ class TestDamage:
         np.save(tmp_path / "y.npy", Y)
         for path in ("a.npz", "x.npy"):
             with pytest.raises(ag.InputError, match="claims the shape"):
-                open_source(tmp_path / path)
+                open_dataset(tmp_path / path)
 
     def test_a_bomb_is_refused_before_it_is_unpacked(self, tmp_path, monkeypatch):
         np.savez_compressed(
@@ -421,7 +421,7 @@ class TestDamage:
         with pytest.raises(
             ag.InputError, match=r"unpacks to 0\.0 GB, more than half of this machine's memory"
         ):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
 
     def test_an_archive_that_claims_a_terabyte_and_an_array_to_fill_it(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -435,7 +435,7 @@ class TestDamage:
             ag.InputError,
             match=r"unpacks to 2\d\d\d\.\d GB, more than half of this machine's memory",
         ):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
 
     def test_a_header_that_claims_gigabytes_gets_none_of_them(self, tmp_path, monkeypatch):
         asked = []
@@ -448,7 +448,7 @@ class TestDamage:
                 "x.npy", b"\x93NUMPY\x02\x00" + (2**32 - 1).to_bytes(4, "little") + b" " * 2**20
             )
         with pytest.raises(ag.InputError, match=r"whose header claims 4294967295 bytes"):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
         assert asked and max(asked) <= 2**16
 
     def test_truncated_and_damaged_archives(self, tmp_path):
@@ -463,12 +463,12 @@ class TestDamage:
         ):
             (tmp_path / "a.npz").write_bytes(data)
             with pytest.raises(ag.InputError, match=r"is not a readable \.npz archive"):
-                open_source(tmp_path / "a.npz")
+                open_dataset(tmp_path / "a.npz")
         flipped = bytearray(good)
         flipped[200] ^= 255  # among the pixels: only the checksum can tell
         (tmp_path / "a.npz").write_bytes(bytes(flipped))
         with pytest.raises(ag.InputError, match="Bad CRC"):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
 
     def test_structured_arrays_and_dates(self, tmp_path):
         for x in (np.zeros(20, dtype=[("a", "f4")]), np.zeros(20, dtype="datetime64[s]")):
@@ -493,4 +493,4 @@ class TestDamage:
             lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")),
         )
         with pytest.raises(ag.InputError, match="cannot be read: Permission denied"):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")

@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.data.readers import row_groups, streams
 from augerino.data.readers.row_groups import RowGroups
 from tests.data.made import everything, picture
@@ -26,7 +26,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     (tmp_path / "state.json").write_text("{}")
     with pytest.raises(ag.InputError, match=r'pip install "augerino\[hf\]"'):
-        open_source(tmp_path)
+        open_dataset(tmp_path)
 
 
 def blob(seed):
@@ -72,7 +72,7 @@ class TestArrow:
         return folder
 
     def test_images_and_named_labels(self, tmp_path):
-        source = open_source(self.save(tmp_path, self.table()))
+        source = open_dataset(self.save(tmp_path, self.table()))
         assert (
             source.class_names == ("cat", "dog")
             and source.shape == (3, 8, 8)
@@ -84,7 +84,7 @@ class TestArrow:
         self.save(tmp_path / "train", self.table(8))
         self.save(tmp_path / "test", self.table(4))
         (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
-        source = open_source(tmp_path)
+        source = open_dataset(tmp_path)
         assert (
             len(source.train[1]) == 8
             and len(source.test[1]) == 4
@@ -95,20 +95,20 @@ class TestArrow:
         (tmp_path / "data").mkdir()
         self.pq.write_table(self.table(8), tmp_path / "data" / "train-00000-of-00001.parquet")
         self.pq.write_table(self.table(4), tmp_path / "data" / "validation-00000-of-00001.parquet")
-        source = open_source(tmp_path)
+        source = open_dataset(tmp_path)
         assert (
             len(source.train[1]) == 8
             and len(source.test[1]) == 4
             and said(source, "validation part is used")
         )
-        alone = open_source(tmp_path / "data" / "train-00000-of-00001.parquet")
+        alone = open_dataset(tmp_path / "data" / "train-00000-of-00001.parquet")
         assert len(alone.train[1]) == 6 and alone.class_names == ("cat", "dog")
 
     def test_a_stream_gives_what_memory_would_also_in_workers(self, tmp_path, monkeypatch):
         self.save(tmp_path, self.table())
-        held = open_source(tmp_path)
+        held = open_dataset(tmp_path)
         monkeypatch.setattr(streams, "MEMORY", 100)
-        source = open_source(tmp_path)
+        source = open_dataset(tmp_path)
         assert torch.equal(torch.stack([x for x, _ in everything(source.train)]), held.train[0])
         assert len(pickle.dumps(source.train)) < 5000
         assert torch.equal(
@@ -118,13 +118,13 @@ class TestArrow:
     def test_columns_of_arrays(self, tmp_path):
         signals = np.random.default_rng(0).normal(size=(10, 2, 40))
         table = self.pa.table({"x": signals.tolist(), "y": [0.5 * i for i in range(10)]})
-        source = open_source(self.save(tmp_path, table))
+        source = open_dataset(self.save(tmp_path, table))
         assert source.kind == "signals" and source.shape == (2, 40) and source.task == "regression"
         both = torch.cat([source.train[0], source.test[0]])
         assert both.sum().item() == pytest.approx(signals.sum(), abs=1e-3)
         ragged = self.pa.table({"x": [[1.0], [1.0, 2.0, 3.0]] * 5, "y": [0, 1] * 5})
         with pytest.raises(ag.InputError, match="must all be of one length"):
-            open_source(self.save(tmp_path, ragged))
+            open_dataset(self.save(tmp_path, ragged))
 
     def test_targets_are_chosen(self, tmp_path):
         table = (
@@ -134,8 +134,8 @@ class TestArrow:
         )
         self.save(tmp_path, table)
         with pytest.raises(ag.InputError, match="--target, one of age, size"):
-            open_source(tmp_path)
-        assert open_source(tmp_path, target="size", task="regression").task == "regression"
+            open_dataset(tmp_path)
+        assert open_dataset(tmp_path, target="size", task="regression").task == "regression"
 
     def test_bad_images_are_named_by_row(self, tmp_path):
         images = [{"bytes": blob(i) if i != 3 else b"rubbish", "path": None} for i in range(9)]
@@ -146,9 +146,9 @@ class TestArrow:
         )
         self.save(tmp_path, table)
         with pytest.raises(ag.InputError, match=r"row 3 of data-0\.arrow is not a readable image"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
         assert said(
-            open_source(tmp_path, skip_bad=True),
+            open_dataset(tmp_path, skip_bad=True),
             "2 bad files skipped: row 3 of data-0.arrow, row 9 of data-0.arrow",
         )
 
@@ -159,7 +159,7 @@ class TestArrow:
         self.save(tmp_path, self.table())
         (tmp_path / "state.json").write_text(state)
         with pytest.raises(ag.InputError, match=r"names no data files|not a readable JSON"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     def test_damaged_files(self, tmp_path):
         self.save(tmp_path, self.table())
@@ -173,7 +173,7 @@ class TestArrow:
                 damaged[place] ^= int(random.integers(1, 256))
             (path if path.suffix else path / "data-0.arrow").write_bytes(bytes(damaged))
             with contextlib.suppress(ag.InputError):
-                open_source(path)
+                open_dataset(path)
 
     def test_what_the_datasets_package_writes(self, tmp_path):
         datasets = pytest.importorskip("datasets", reason="needs the datasets package")
@@ -189,7 +189,7 @@ class TestArrow:
         (tmp_path / "three").mkdir()
         data.to_parquet(str(tmp_path / "three" / "train.parquet"))
         for name in ("one", "two", "three"):
-            source = open_source(tmp_path / name)
+            source = open_dataset(tmp_path / name)
             assert source.class_names == ("cat", "dog") and source.shape == (3, 8, 8)
             assert sum(int(y.sum()) for _, y in (source.train, source.test)) == (
                 7 if name == "two" else 5
@@ -201,7 +201,7 @@ class TestArrow:
         datasets.Dataset.from_dict(
             {"x": list(x), "y": [i % 2 for i in range(10)]}, features=arrays
         ).save_to_disk(str(tmp_path / "four"))
-        source = open_source(tmp_path / "four")
+        source = open_dataset(tmp_path / "four")
         assert source.kind == "images" and source.shape == (1, 6, 5)
         both = torch.cat([source.train[0], source.test[0]])
         assert both.sum().item() == pytest.approx(float(x.sum()), rel=1e-5)
@@ -228,7 +228,7 @@ class TestRowGroups:
         return tmp_path
 
     def test_they_are_what_they_were(self, folder):
-        source = open_source(folder)
+        source = open_dataset(folder)
         assert (
             isinstance(source.train.pictures, RowGroups)
             and len(source.train) == 35
@@ -244,7 +244,7 @@ class TestRowGroups:
     def test_few_are_in_memory_and_each_is_read_once(self, folder, monkeypatch):
         import pyarrow.parquet as pq
 
-        read, pictures = [], open_source(folder).train.pictures
+        read, pictures = [], open_dataset(folder).train.pictures
         whole = pq.ParquetFile.read_row_group
         monkeypatch.setattr(
             pq.ParquetFile,
@@ -252,7 +252,7 @@ class TestRowGroups:
             lambda self, i, **o: read.append(i) or whole(self, i, **o),
         )
         train = streams.ImageStream(
-            pictures, open_source(folder).train.form, torch.arange(44), np.arange(35)
+            pictures, open_dataset(folder).train.form, torch.arange(44), np.arange(35)
         )
         read.clear()
         items = torch.cat([y for _, y in streams.StreamLoader(train, 4, shuffle=True)])
@@ -263,7 +263,7 @@ class TestRowGroups:
         )
 
     def test_workers_read_row_groups_of_their_own(self, folder):
-        train = open_source(folder).train
+        train = open_dataset(folder).train
         assert (
             sum(len(y) for _, y in streams.StreamLoader(train, 4, shuffle=True, num_workers=2))
             == 32
@@ -272,10 +272,10 @@ class TestRowGroups:
     def test_a_row_group_that_is_too_large_is_refused(self, folder, monkeypatch):
         monkeypatch.setattr(row_groups, "LARGEST", 100)
         with pytest.raises(ag.InputError, match=r"row group of 0 MB, but 0 MB are read at a time"):
-            open_source(folder)
+            open_dataset(folder)
 
     def test_a_file_that_is_cut_off_is_refused(self, folder):
         data = (folder / "train-1.parquet").read_bytes()
         (folder / "train-1.parquet").write_bytes(data[: len(data) // 2])
         with pytest.raises(ag.InputError, match="is not a readable dataset"):
-            open_source(folder)
+            open_dataset(folder)

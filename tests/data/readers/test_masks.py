@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.data.readers import streams
 from augerino.data.readers.masks import number_classes
 from tests.data.made import everything, mask_folder, pair_folder, picture, save
@@ -17,7 +17,7 @@ def said(source, words):
 
 
 def test_pairs_make_a_segmentation(tmp_path):
-    source = open_source(pair_folder(tmp_path))
+    source = open_dataset(pair_folder(tmp_path))
     assert (source.kind, source.task, source.class_names) == (
         "masks",
         "segmentation",
@@ -41,14 +41,14 @@ def test_parts(tmp_path, form):
                 (tmp_path / what).mkdir(exist_ok=True)
                 (tmp_path / part / what).rename(tmp_path / what / part)
             (tmp_path / part).rmdir()
-    source = open_source(tmp_path)
+    source = open_dataset(tmp_path)
     assert len(source.train[1]) == 4 and len(source.test[1]) == 2
 
 
 def test_a_stream_gives_what_memory_would(tmp_path, monkeypatch):
-    held = open_source(pair_folder(tmp_path, height=10, width=14), size=6)
+    held = open_dataset(pair_folder(tmp_path, height=10, width=14), size=6)
     monkeypatch.setattr(streams, "MEMORY", 100)
-    source = open_source(tmp_path, size=6)
+    source = open_dataset(tmp_path, size=6)
     for part, other in ((source.train, held.train), (source.test, held.test)):
         assert torch.equal(torch.stack([x for x, _ in everything(part)]), other[0])
         assert torch.equal(torch.stack([y for _, y in everything(part)]), other[1])
@@ -61,10 +61,10 @@ def test_masks_follow_their_image_through_resizing(tmp_path):
         side[:, 10:] = 1
         save(Image.fromarray(side * 200), tmp_path / "images" / f"{i}.png")
         save(Image.fromarray(side), tmp_path / "masks" / f"{i}.png")
-    x, y = open_source(tmp_path, size=6).train
+    x, y = open_dataset(tmp_path, size=6).train
     assert torch.equal((x[:, 0] > 100), y == 1)
     np.savez(tmp_path / "a.npz", x=np.stack([side * 200] * 4), y=np.stack([side] * 4))
-    x, y = open_source(tmp_path / "a.npz", size=6).train
+    x, y = open_dataset(tmp_path / "a.npz", size=6).train
     assert torch.equal((x[:, 0] > 100), y == 1)
 
 
@@ -90,7 +90,7 @@ def test_ignored_numbers_black_and_white_and_gaps():
 def test_class_names_from_a_file(tmp_path):
     pair_folder(tmp_path)
     (tmp_path / "classes.txt").write_text("sky\nroad\n\ncar\n")
-    assert open_source(tmp_path).class_names == ("sky", "road", "car")
+    assert open_dataset(tmp_path).class_names == ("sky", "road", "car")
 
 
 def test_masks_in_an_archive(tmp_path):
@@ -99,7 +99,7 @@ def test_masks_in_an_archive(tmp_path):
     y[0, 0, 0] = -1
     for masks in (y, y[..., None], y[:, None], y.astype(float)):
         np.savez(tmp_path / "a.npz", x=x, y=masks, class_names=["a", "b", "c"])
-        source = open_source(tmp_path / "a.npz")
+        source = open_dataset(tmp_path / "a.npz")
         assert (
             source.kind == "masks"
             and source.class_names == ("a", "b", "c")
@@ -114,11 +114,11 @@ def test_masks_in_an_archive(tmp_path):
     ):
         np.savez(tmp_path / "a.npz", x=x, y=masks)
         with pytest.raises(ag.InputError, match=message):
-            open_source(tmp_path / "a.npz")
+            open_dataset(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", x=x, y=y)
-    assert open_source(tmp_path / "a.npz", ignore=-1).class_names == ("0", "1", "2")
+    assert open_dataset(tmp_path / "a.npz", ignore=-1).class_names == ("0", "1", "2")
     with pytest.raises(ag.InputError, match="segmentation, not classification"):
-        open_source(tmp_path / "a.npz", task="classification")
+        open_dataset(tmp_path / "a.npz", task="classification")
 
 
 @pytest.mark.parametrize("memory", [10**9, 100])
@@ -126,7 +126,7 @@ def test_a_rare_class_stays_where_it_can_be_learned(tmp_path, monkeypatch, memor
     monkeypatch.setattr(streams, "MEMORY", memory)
     mask_folder(tmp_path, [[0, 1]] * 9 + [[0, 1, 2], [255, 255], [0, 7]])
     for seed in range(8):
-        source = open_source(tmp_path, seed=seed, test_share=0.4)
+        source = open_dataset(tmp_path, seed=seed, test_fraction=0.4)
         held = [
             {int(n) for _, y in everything(part) for n in y.unique()}
             for part in (source.train, source.test)
@@ -146,7 +146,7 @@ def test_a_palette_gives_numbers_whatever_its_colours(tmp_path):
             numbers = Image.fromarray(np.asarray(numbers)).convert("P")
             numbers.putpalette([0, 0, 0, 128, 0, 0, 0, 128, 0])
         numbers.save(file)
-    _, y = open_source(tmp_path).train
+    _, y = open_dataset(tmp_path).train
     assert (y == y[:1]).all() and y.unique().tolist() == [0, 1, 2]
 
 
@@ -177,7 +177,7 @@ class TestBad:
         mask_folder(tmp_path / "train", train)
         mask_folder(tmp_path / "test", test)
         with pytest.raises(ag.InputError, match=message):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     @pytest.mark.parametrize(
         ("numbers", "message"),
@@ -190,35 +190,35 @@ class TestBad:
         mask_folder(tmp_path, numbers)
         (tmp_path / "classes.txt").write_text("sky\nroad\n")
         with pytest.raises(ag.InputError, match=message):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     def test_no_item_can_be_spared(self, tmp_path):
         mask_folder(tmp_path, [[0], [1], [2], [3]])
         with pytest.raises(ag.InputError, match="each one holds a class that no other has"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     def test_images_without_masks_are_named(self, tmp_path):
         pair_folder(tmp_path)
         (tmp_path / "masks" / "3.png").unlink()
         with pytest.raises(ag.InputError, match=r"these have none: images/3\.png"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
         (tmp_path / "images" / "3.png").unlink()
         (tmp_path / "images" / "4.png").unlink()
-        assert said(open_source(tmp_path), "1 masks without an image are not used: masks/4.png")
+        assert said(open_dataset(tmp_path), "1 masks without an image are not used: masks/4.png")
 
     def test_sizes_must_match(self, tmp_path):
         pair_folder(tmp_path)
         save(picture(channels=1, height=4), tmp_path / "masks" / "2.png")
         with pytest.raises(ag.InputError, match=r"masks/2\.png has 4×8 and images/2\.png 8×8"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     def test_colours_and_damage(self, tmp_path):
         pair_folder(tmp_path)
         save(picture(), tmp_path / "masks" / "2.png")
         with pytest.raises(ag.InputError, match=r"masks/2\.png must hold one class number a pixel"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
         (tmp_path / "images" / "4.png").write_bytes(b"")
-        source = open_source(tmp_path, skip_bad=True)
+        source = open_dataset(tmp_path, skip_bad=True)
         assert (
             said(source, "2 pairs with a bad file skipped: masks/2.png, images/4.png")
             and len(source.train[1]) == 3
@@ -228,14 +228,14 @@ class TestBad:
         pair_folder(tmp_path)
         save(picture(), tmp_path / "images" / "2.jpg")
         with pytest.raises(ag.InputError, match="same name up to the ending"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)
 
     def test_another_task(self, tmp_path):
         with pytest.raises(ag.InputError, match="segmentation, not regression"):
-            open_source(pair_folder(tmp_path), task="regression")
+            open_dataset(pair_folder(tmp_path), task="regression")
 
     def test_nothing_in_common(self, tmp_path):
         (tmp_path / "images").mkdir()
         (tmp_path / "masks").mkdir()
         with pytest.raises(ag.InputError, match="no pairs of the same name"):
-            open_source(tmp_path)
+            open_dataset(tmp_path)

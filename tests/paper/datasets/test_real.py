@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from augerino.paper.datasets import mario, mnist, olivetti
 
 SHARED = Path(os.environ.get("AUGERINO_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
@@ -206,8 +206,8 @@ class TestOwnData:
     @real("qm9_small.npz")
     def test_molecules(self):
         with pytest.raises(ag.InputError, match="--target, one of homo, lumo, gap"):
-            open_source(SHARED / "qm9_small.npz")
-        source = open_source(SHARED / "qm9_small.npz", target="homo")
+            open_dataset(SHARED / "qm9_small.npz")
+        source = open_dataset(SHARED / "qm9_small.npz", target="homo")
         assert (source.kind, source.task, source.shape) == ("points", "regression", (29, 3))
         assert len(source.train[1]) == 16000 and len(source.test[1]) == 2000
         mask, charges = source.train[0]["mask"], source.train[0]["charges"]
@@ -215,7 +215,7 @@ class TestOwnData:
 
     @real("camvid_small.npz")
     def test_streets(self):
-        source = open_source(SHARED / "camvid_small.npz", ignore=11)
+        source = open_dataset(SHARED / "camvid_small.npz", ignore=11)
         assert (
             source.task == "segmentation"
             and source.shape == (3, 120, 160)
@@ -225,6 +225,6 @@ class TestOwnData:
 
     @real("olivetti.npz")
     def test_faces(self):
-        source = open_source(SHARED / "olivetti.npz")
+        source = open_dataset(SHARED / "olivetti.npz")
         assert source.shape == (1, 64, 64) and len(source.class_names) == 40
         assert source.test[1].bincount().tolist() == [2] * 40

@@ -1,4 +1,4 @@
-"""The learned augmentation in other libraries: the same pixels at the same coordinates, the same file without augerino."""
+"""The learned augmentation in other libraries gives the same pixels at the same coordinates."""
 
 import random
 import subprocess
@@ -48,7 +48,7 @@ def apply_at(library, transform, x, t):
 
 
 def tolerance(library):
-    """Floats round; OpenCV before 5 also rounds places to 1/32 pixel, which these pictures turn into 0.02 of intensity."""
+    """OpenCV before 5 rounds positions to 1/32 pixel, an error of 0.02 in these pictures."""
     if library != "albumentations":
         return 2e-5
     import cv2

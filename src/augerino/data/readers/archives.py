@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 
 LONGEST_HEADER = 2**16  # bytes of an array's header; numpy itself writes a few hundred

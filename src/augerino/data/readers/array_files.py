@@ -11,16 +11,8 @@ from torch import Tensor
 
 from augerino.data.readers import archives, layouts, sizes
 from augerino.data.readers.archives import ArrayHeader
-from augerino.data.readers.found import (
-    INPUT_NAMES,
-    PARTS,
-    TARGET_NAMES,
-    Found,
-    Request,
-    choose_parts,
-    shown,
-    some,
-)
+from augerino.data.readers.naming import INPUT_NAMES, PARTS, TARGET_NAMES, choose_parts, shown, some
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.errors import InputError
 
 COUNTS = ("num_points", "num_atoms", "mask")
@@ -45,16 +37,16 @@ Load = Callable[[Iterable[str]], dict[str, np.ndarray]]
 Places = dict[str, dict[str, str]]  # part ("" for all) -> role -> name of the array
 
 
-def read_npz(path: Path, request: Request) -> Found:
+def read_npz(path: Path, options: ReadOptions) -> RawDataset:
     """Reads an archive of inputs and targets."""
     headers = archives.npz_headers(path)
-    found = Found("values", None, None, (), root=path.parent, files=[path.name])
+    raw = RawDataset("values", None, None, (), root=path.parent, files=[path.name])
     return read_arrays(
-        shown(path), headers, lambda names: archives.load_npz(path, list(names)), request, found
+        shown(path), headers, lambda names: archives.load_npz(path, list(names)), options, raw
     )
 
 
-def read_npy(path: Path, request: Request) -> Found:
+def read_npy(path: Path, options: ReadOptions) -> RawDataset:
     """Reads `x.npy` beside `y.npy`, or `foo_x.npy` beside `foo_y.npy`; a folder stands for the pair x, y in it."""
     inputs = path / "x.npy" if path.is_dir() else path
     match = re.fullmatch(r"(.*?)(x|y)(\.npy)", inputs.name, re.IGNORECASE)
@@ -73,24 +65,24 @@ def read_npy(path: Path, request: Request) -> Found:
                 f"{shown(inputs)} needs a file beside it, but there is no {shown(other)}."
             )
     headers = {role: archives.npy_header(file) for role, file in pair.items()}
-    found = Found(
+    raw = RawDataset(
         "values", None, None, (), root=inputs.parent, files=[file.name for file in pair.values()]
     )
     return read_arrays(
         shown(path),
         headers,
         lambda names: {name: archives.load_npy(pair[name]) for name in names},
-        request,
-        found,
+        options,
+        raw,
     )
 
 
 def read_arrays(
-    path: str, headers: Mapping[str, ArrayHeader], load: Load, request: Request, found: Found
-) -> Found:
+    path: str, headers: Mapping[str, ArrayHeader], load: Load, options: ReadOptions, raw: RawDataset
+) -> RawDataset:
     """Finds out which array is what, loads those that are needed, and brings them into form."""
-    places = _assign(path, headers, request)
-    parts = _parts(places, found)
+    places = _assign(path, headers, options)
+    parts = _parts(places, raw)
     arrays: dict[str, dict[str, np.ndarray]] = {}
     for part in parts:
         names = places[part]
@@ -98,19 +90,19 @@ def read_arrays(
         arrays[part] = {role: loaded[name] for role, name in names.items()}
         _check_lengths(path, names, arrays[part])
     if "class_names" in headers:
-        found.class_names = tuple(
+        raw.class_names = tuple(
             shown(_text(name)) for name in load(["class_names"])["class_names"].ravel()
         )
     joined = _join(path, [arrays[part] for part in parts])
     if len(parts) > 1:
-        found.test = np.arange(len(joined["x"])) >= len(arrays[parts[0]]["x"])
+        raw.test = np.arange(len(joined["x"])) >= len(arrays[parts[0]]["x"])
     elif "split" in joined:
-        joined = _apply_split(path, joined, found)
+        joined = _apply_split(path, joined, raw)
     arrays.clear()
-    return _bring_into_form(joined, request, found)
+    return _bring_into_form(joined, options, raw)
 
 
-def _assign(path: str, headers: Mapping[str, ArrayHeader], request: Request) -> Places:
+def _assign(path: str, headers: Mapping[str, ArrayHeader], options: ReadOptions) -> Places:
     """Which array plays which role in which part."""
     if set(headers) == {"arr_0", "arr_1"}:  # np.savez(file, x, y)
         return {"": {"x": "arr_0", "y": "arr_1"}}
@@ -131,7 +123,7 @@ def _assign(path: str, headers: Mapping[str, ArrayHeader], request: Request) -> 
                 roles |= dict([(role, names[alias]) for alias in aliases if alias in names][:1])
         if "split" in names and not part:
             roles["split"] = names["split"]
-        roles["y"] = _target(path, names, headers, roles, request)
+        roles["y"] = _target(path, names, headers, roles, options)
         places[part] = roles
     if "" in places:
         return {"": places[""]}
@@ -148,18 +140,18 @@ def _target(
     names: dict[str, str],
     headers: Mapping[str, ArrayHeader],
     roles: dict[str, str],
-    request: Request,
+    options: ReadOptions,
 ) -> str:
-    if request.target is not None:
-        if request.target.lower() in names:
-            chosen = names[request.target.lower()]
+    if options.target is not None:
+        if options.target.lower() in names:
+            chosen = names[options.target.lower()]
             if chosen in roles.values():
                 raise InputError(
-                    f"--target {shown(request.target)} names an array that is part of the input of {path}."
+                    f"--target {shown(options.target)} names an array that is part of the input of {path}."
                 )
             return chosen
         raise InputError(
-            f"{path} has no array '{shown(request.target)}' for --target; it holds: {some(list(headers), 12)}."
+            f"{path} has no array '{shown(options.target)}' for --target; it holds: {some(list(headers), 12)}."
         )
     known = next((alias for alias in TARGET_NAMES if alias in names), None)
     if known is not None:
@@ -183,14 +175,14 @@ def _target(
     )
 
 
-def _parts(places: Places, found: Found) -> list[str]:
+def _parts(places: Places, raw: RawDataset) -> list[str]:
     if "" in places:
         return [""]
     test, unused = choose_parts(list(places))
     if test == "validation":
-        found.notes.append("There is no test part: the validation part is used for testing.")
+        raw.notes.append("There is no test part: the validation part is used for testing.")
     if unused:
-        found.notes.append("The validation part is not used.")
+        raw.notes.append("The validation part is not used.")
     return ["train"] + ([test] if test is not None else [])
 
 
@@ -223,7 +215,9 @@ def _join(path: str, parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray
     return joined
 
 
-def _apply_split(path: str, arrays: dict[str, np.ndarray], found: Found) -> dict[str, np.ndarray]:
+def _apply_split(
+    path: str, arrays: dict[str, np.ndarray], raw: RawDataset
+) -> dict[str, np.ndarray]:
     """Sorts items by an array that says train, validation and test, or 0, 1 and 2."""
     words = np.array([_text(word).lower() for word in arrays.pop("split").ravel()])
     if len(words) != len(arrays["x"]) or not set(words) <= set(_SPLIT):
@@ -235,70 +229,70 @@ def _apply_split(path: str, arrays: dict[str, np.ndarray], found: Found) -> dict
     if test is None or "train" not in part:
         return arrays
     keep = (part == "train") | (part == test)
-    found.notes.append(
+    raw.notes.append(
         f"The array 'split' says which items are for testing ({int((part == test).sum())} of {int(keep.sum())})."
     )
     if unused:
-        found.notes.append(f"The validation part ({int((~keep).sum())} items) is not used.")
-    found.test = part[keep] == test
+        raw.notes.append(f"The validation part ({int((~keep).sum())} items) is not used.")
+    raw.test = part[keep] == test
     return {role: array[keep] for role, array in arrays.items()}
 
 
-def _bring_into_form(arrays: dict[str, np.ndarray], request: Request, found: Found) -> Found:
+def _bring_into_form(
+    arrays: dict[str, np.ndarray], options: ReadOptions, raw: RawDataset
+) -> RawDataset:
     x, y = arrays["x"], arrays["y"]
-    layout = layouts.find_layout(x.shape, x.dtype, request.kind)
+    layout = layouts.find_layout(x.shape, x.dtype, options.kind)
     if x.dtype.byteorder not in "=|":
         x = x.astype(x.dtype.newbyteorder("="))
     x, note = layouts.numbers(x, layout.kind)
     inputs: Any = layouts.arrange(x, layout)
-    found.kind = layout.kind
-    found.notes += [layout.note, *([note] if note else [])]
-    masks = _as_masks(y, inputs, request) if layout.kind == "images" else None
-    if request.size is not None:
-        inputs = _resized(inputs, request, found)
+    raw.kind = layout.kind
+    raw.notes += [layout.note, *([note] if note else [])]
+    masks = _as_masks(y, inputs, options) if layout.kind == "images" else None
+    if options.size is not None:
+        inputs = _resized(inputs, options, raw)
     if masks is not None:
-        found.kind = "masks"
+        raw.kind = "masks"
         y = (
-            sizes.resize_masks(torch.from_numpy(masks), request.size).numpy()
-            if request.size is not None
+            sizes.resize_masks(torch.from_numpy(masks), options.size).numpy()
+            if options.size is not None
             else masks
         )
-    found.shape = tuple(inputs.shape[1:])
+    raw.shape = tuple(inputs.shape[1:])
     if layout.kind == "points" and ("count" in arrays or "charges" in arrays):
         inputs = _padded(inputs, arrays)
-        found.notes.append("Point clouds are padded: a mask says which points there are.")
+        raw.notes.append("Point clouds are padded: a mask says which points there are.")
         if "charges" in inputs:
-            found.notes.append(f"Points are atoms, of the atomic numbers {_species(inputs)}.")
-    found.inputs, found.targets = inputs, y
-    return found
+            raw.notes.append(f"Points are atoms, of the atomic numbers {_species(inputs)}.")
+    raw.inputs, raw.targets = inputs, y
+    return raw
 
 
-def _resized(x: Tensor, request: Request, found: Found) -> Tensor:
-    if found.kind != "images" or request.size is None:
-        raise InputError(
-            f"A size is for images, but the inputs are {found.kind}: leave --size out."
-        )
-    if tuple(x.shape[2:]) == request.size:
+def _resized(x: Tensor, options: ReadOptions, raw: RawDataset) -> Tensor:
+    if raw.kind != "images" or options.size is None:
+        raise InputError(f"A size is for images, but the inputs are {raw.kind}: leave --size out.")
+    if tuple(x.shape[2:]) == options.size:
         return x
     before = (x.shape[2], x.shape[3])
-    found.notes.append(sizes.describe_resizing(before, before, request.size))
-    return sizes.resize(x, request.size)
+    raw.notes.append(sizes.describe_resizing(before, before, options.size))
+    return sizes.resize(x, options.size)
 
 
-def _as_masks(y: np.ndarray, x: Tensor, request: Request) -> np.ndarray | None:
+def _as_masks(y: np.ndarray, x: Tensor, options: ReadOptions) -> np.ndarray | None:
     """Targets that are one class number a pixel, (N, H, W); None if they are something else."""
     if y.ndim == 4 and 1 in (y.shape[1], y.shape[3]):
         y = y[:, 0] if y.shape[1] == 1 else y[..., 0]
-    asked = "segmentation" in (request.task, "segmentation" if request.kind == "masks" else None)
+    asked = "segmentation" in (options.task, "segmentation" if options.kind == "masks" else None)
     if y.ndim != 3 and not asked:
         return None
     if y.shape != (len(x), *x.shape[2:]):
         raise InputError(
             f"Masks must have the size of their images, {tuple(x.shape[2:])}, but targets have shape {y.shape}."
         )
-    if request.task not in (None, "segmentation"):
+    if options.task not in (None, "segmentation"):
         raise InputError(
-            f"Targets of shape {y.shape} are masks, which is segmentation, not {request.task}."
+            f"Targets of shape {y.shape} are masks, which is segmentation, not {options.task}."
         )
     if y.dtype.kind == "f" and np.abs(y).max() > 2**31:
         raise InputError(f"Masks must hold class numbers, but hold {np.abs(y).max():g}.")

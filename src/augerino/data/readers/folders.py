@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from augerino.data.readers import streams
-from augerino.data.readers.found import PARTS, TABLES, Found, Request, choose_parts, shown, some
+from augerino.data.readers.naming import PARTS, TABLES, choose_parts, shown, some
 from augerino.data.readers.pictures import EXTENSIONS
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.streams import Files
 from augerino.errors import InputError
 
@@ -84,7 +85,7 @@ def part_folders(root: Path, notes: list[str]) -> list[tuple[bool | None, Path]]
     return [(False, named["train"]), *([(True, named[test])] if test is not None else [])]
 
 
-def read_classes(root: Path, request: Request) -> Found:
+def read_classes(root: Path, options: ReadOptions) -> RawDataset:
     """Reads a folder in which every class has a folder of its own; classes are ordered by name."""
     notes: list[str] = []
     names: list[str] = []
@@ -114,7 +115,7 @@ def read_classes(root: Path, request: Request) -> Found:
             "file and label, or give the folders images and masks, or an .npz of x and y."
         )
     return load_files(
-        root, names, np.array([shown(label) for label in labels]), tests, notes, request
+        root, names, np.array([shown(label) for label in labels]), tests, notes, options
     )
 
 
@@ -124,12 +125,12 @@ def load_files(
     targets: np.ndarray,
     tests: list[bool | None],
     notes: list[str],
-    request: Request,
-) -> Found:
+    options: ReadOptions,
+) -> RawDataset:
     """Decodes the named files, or makes a stream of them; targets and tests go by file."""
-    loaded = streams.load(Files(root, names), request)
+    loaded = streams.load(Files(root, names), options)
     test = None if None in tests or True not in tests else np.array(tests, dtype=bool)[loaded.kept]
-    return Found(
+    return RawDataset(
         kind="images",
         inputs=loaded.images,
         targets=targets[loaded.kept],

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,17 +13,16 @@ import numpy as np
 
 from augerino.data.readers import archives, array_files, streams
 from augerino.data.readers.archives import ArrayHeader
-from augerino.data.readers.found import (
+from augerino.data.readers.naming import (
     INPUT_NAMES,
     PARTS,
     TARGET_NAMES,
-    Found,
-    Request,
     choose_parts,
     parts_by_name,
     shown,
     some,
 )
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.row_groups import RowGroups, image_file, reading, row_groups
 from augerino.data.readers.streams import Pictures
 from augerino.errors import InputError
@@ -40,7 +40,7 @@ def is_dataset(folder: Path) -> bool:
     )
 
 
-def read(path: Path, request: Request) -> Found:
+def read(path: Path, options: ReadOptions) -> RawDataset:
     """Reads a dataset of images and labels, or of arrays."""
     _need_pyarrow()
     root = path if path.is_dir() else path.parent
@@ -58,27 +58,27 @@ def read(path: Path, request: Request) -> Found:
         tables[part] = Table(root, files[part])
         features[part] = tables[part].features()
     names = [name for part in parts for name in files[part]]
-    found = Found("images", None, None, (), notes=notes, root=root, files=names)
+    raw = RawDataset("images", None, None, (), notes=notes, root=root, files=names)
     columns = tables[train].names()
     image = _image_column(tables[train].schema, features[train])
     if image is None:
-        return _read_arrays(shown(path), tables, features[train], request, found)
-    target = _target_column(shown(path), columns, image, request)
+        return _read_arrays(shown(path), tables, features[train], options, raw)
+    target = _target_column(shown(path), columns, image, options)
     large = any(tables[part].large for part in parts)
     pictures = (
         RowGroups(root, names, image)
         if large
         else ArrowPictures([tables[part] for part in parts], image)
     )
-    loaded = streams.load(pictures, request)
-    found.inputs, found.shape = loaded.images, loaded.form.shape
-    found.notes += loaded.notes
+    loaded = streams.load(pictures, options)
+    raw.inputs, raw.shape = loaded.images, loaded.form.shape
+    raw.notes += loaded.notes
     targets = [to_numpy(tables[part].column(target), target) for part in parts]
-    found.targets = np.concatenate(targets)[loaded.kept]
-    found.class_names = _class_names(features[train], target)
+    raw.targets = np.concatenate(targets)[loaded.kept]
+    raw.class_names = _class_names(features[train], target)
     if len(parts) > 1:
-        found.test = loaded.kept >= len(targets[0])
-    return found
+        raw.test = loaded.kept >= len(targets[0])
+    return raw
 
 
 class Table:
@@ -289,12 +289,12 @@ def _image_column(schema: Any, features: Mapping[str, dict[str, Any]]) -> str | 
     return next(iter(marked or [name for name in names if encoded(name)]), None)
 
 
-def _target_column(path: str, names: list[str], image: str | None, request: Request) -> str:
-    if request.target is not None:
-        if request.target in names:
-            return request.target
+def _target_column(path: str, names: list[str], image: str | None, options: ReadOptions) -> str:
+    if options.target is not None:
+        if options.target in names:
+            return options.target
         raise InputError(
-            f"{path} has no column '{shown(request.target)}' for --target, but: {some(names)}."
+            f"{path} has no column '{shown(options.target)}' for --target, but: {some(names)}."
         )
     by_alias = {name.lower(): name for name in reversed(names) if name != image}
     known = next((by_alias[alias] for alias in TARGET_NAMES if alias in by_alias), None)
@@ -319,9 +319,9 @@ def _read_arrays(
     path: str,
     tables: dict[str, Table],
     features: Mapping[str, dict[str, Any]],
-    request: Request,
-    found: Found,
-) -> Found:
+    options: ReadOptions,
+    raw: RawDataset,
+) -> RawDataset:
     """Columns of numbers as the arrays of an archive: x_train, y_train, and so on."""
     names = list(next(iter(tables.values())).names())
     inputs = next((name for alias in INPUT_NAMES for name in names if name.lower() == alias), None)
@@ -329,26 +329,18 @@ def _read_arrays(
         raise InputError(
             f"{path} has no column of images, nor one called {some(list(INPUT_NAMES[:4]))}, but: {some(names)}."
         )
-    target = _target_column(path, names, inputs, request)
+    target = _target_column(path, names, inputs, options)
     suffixes = dict(zip(tables, ("train", "test"), strict=False))
     arrays = {
         f"{role}_{suffixes[part]}": to_numpy(table.column(name), name)
         for part, table in tables.items()
         for role, name in (("x", inputs), ("y", target))
     }
-    found.class_names = _class_names(features, target)
+    raw.class_names = _class_names(features, target)
     headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
-    plain = Request(
-        request.size,
-        request.task,
-        request.kind,
-        None,
-        request.ignore,
-        request.skip_bad,
-        request.on_progress,
-    )
+    plain = replace(options, target=None)  # the target has been chosen by its column name
     return array_files.read_arrays(
-        path, headers, lambda wanted: {name: arrays[name] for name in wanted}, plain, found
+        path, headers, lambda wanted: {name: arrays[name] for name in wanted}, plain, raw
     )
 
 

@@ -11,8 +11,9 @@ from torch import Tensor
 from augerino.data.arrays import IGNORE
 from augerino.data.readers import streams
 from augerino.data.readers.folders import images_below, part_folders, subfolders
-from augerino.data.readers.found import PARTS, Found, Request, choose_parts, shown, some
+from augerino.data.readers.naming import PARTS, choose_parts, shown, some
 from augerino.data.readers.pictures import Form, UnreadableImage, read_header, read_mask
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.sizes import crop_box
 from augerino.data.readers.streams import Bad, Files, ImageStream, Pictures, skipping
 from augerino.errors import InputError
@@ -59,11 +60,11 @@ def find_pairs(root: Path) -> tuple[Path, Path] | None:
     return None if images is None or masks is None else (images, masks)
 
 
-def read_pairs(root: Path, request: Request) -> Found:
+def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
     """Reads images/ and masks/, themselves divided into train and test, or inside folders train and test, or undivided."""
-    if request.task not in (None, "segmentation"):
+    if options.task not in (None, "segmentation"):
         raise InputError(
-            f"{shown(root)} holds images with masks, which is segmentation, not {request.task}."
+            f"{shown(root)} holds images with masks, which is segmentation, not {options.task}."
         )
     notes: list[str] = []
     pairs: list[tuple[str, str]] = []
@@ -80,16 +81,16 @@ def read_pairs(root: Path, request: Request) -> Found:
     good, numbers = _scan(
         Files(root, [image for image, _ in pairs]),
         Files(root, [mask for _, mask in pairs]),
-        request,
+        options,
         bad,
     )
     if not good:
         raise InputError(f"None of the {len(pairs)} pairs can be read: {next(iter(bad.values()))}")
     table, class_names, more = number_classes(
-        np.unique(np.concatenate(numbers)), _class_names(root), request.ignore
+        np.unique(np.concatenate(numbers)), _class_names(root), options.ignore
     )
     pairs = [pairs[i] for i in good]
-    loaded = streams.load(Files(root, [image for image, _ in pairs]), request, beside=1)
+    loaded = streams.load(Files(root, [image for image, _ in pairs]), options, beside=1)
     if bad:
         notes.append(f"{len(bad)} pairs with a bad file skipped: {some(list(bad))}.")
     holds = np.stack([_held(table[there], len(class_names)) for there in numbers])
@@ -97,7 +98,7 @@ def read_pairs(root: Path, request: Request) -> Found:
     kept = loaded.kept.tolist()
     marks = [tests[good[i]] for i in kept]
     in_memory = isinstance(loaded.images, Tensor)
-    return Found(
+    return RawDataset(
         kind="masks",
         inputs=loaded.images
         if in_memory
@@ -165,15 +166,15 @@ def _match(root: Path, images: Path, masks: Path, notes: list[str]) -> list[tupl
 
 
 def _scan(
-    images: Files, masks: Files, request: Request, bad: Bad
+    images: Files, masks: Files, options: ReadOptions, bad: Bad
 ) -> tuple[list[int], list[np.ndarray]]:
     """The readable pairs, and which class numbers are in the mask of each; every mask is decoded once for it."""
     good, numbers = list[int](), list[np.ndarray]()
     for i in range(len(images)):
         header = mask = None
-        with skipping(bad, request.skip_bad, images.name(i)), images.open(i) as file:
-            header = read_header(file, images.name(i), resize=request.size is not None)
-        with skipping(bad, request.skip_bad, masks.name(i)), masks.open(i) as file:
+        with skipping(bad, options.skip_bad, images.name(i)), images.open(i) as file:
+            header = read_header(file, images.name(i), resize=options.size is not None)
+        with skipping(bad, options.skip_bad, masks.name(i)), masks.open(i) as file:
             mask = _check_numbers(read_mask(file, masks.name(i)), masks.name(i))
         if header is not None and mask is not None:
             if mask.shape != (header.height, header.width):
@@ -183,23 +184,23 @@ def _scan(
                 )
             numbers.append(np.unique(mask))
             good.append(i)
-        streams.report(request.on_progress, i + 1, len(images))
+        streams.report(options.on_progress, i + 1, len(images))
     return good, numbers
 
 
-def which_classes(y: Tensor | Masks, classes: int, kept: np.ndarray) -> np.ndarray:
+def which_classes(y: Tensor | Masks, n_classes: int, kept: np.ndarray) -> np.ndarray:
     """Which classes are in the mask of each item.   y: (N, H, W), or those kept of masks on disk   returns (N, K) bool"""
     return (
         y.holds[kept]
         if isinstance(y, Masks)
-        else np.stack([_held(np.unique(mask), classes) for mask in y.numpy()])
+        else np.stack([_held(np.unique(mask), n_classes) for mask in y.numpy()])
     )
 
 
-def _held(labels: np.ndarray, classes: int) -> np.ndarray:
+def _held(labels: np.ndarray, n_classes: int) -> np.ndarray:
     held = np.zeros(IGNORE + 1, dtype=bool)
     held[labels] = True
-    return held[:classes]
+    return held[:n_classes]
 
 
 def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:

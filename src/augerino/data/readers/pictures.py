@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.data.readers.sizes import crop_box
 from augerino.errors import InputError
 

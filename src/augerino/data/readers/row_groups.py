@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.data.readers.pictures import UnreadableImage
 from augerino.data.readers.streams import Pictures, open_file
 from augerino.errors import InputError
@@ -34,40 +34,40 @@ class RowGroups(Pictures):
     What goes to a worker process is where the files are; it reads row groups of its own.
     """
 
-    lots: np.ndarray
-    mixed = 2  # row groups, unlike shards, have to be in memory to be mixed
+    shard_ends: np.ndarray
+    n_mixed = 2  # row groups, unlike shards, have to be in memory to be mixed
 
     def __init__(self, root: Path, files: list[str], column: str) -> None:
         self.root, self.column = root, column
         self.groups = [group for file in files for group in row_groups(root, file)]
-        self.lots = np.cumsum([group.rows for group in self.groups])
+        self.shard_ends = np.cumsum([group.rows for group in self.groups])
         self._read: OrderedDict[int, Any] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_read": OrderedDict()}
 
     def __len__(self) -> int:
-        return int(self.lots[-1])
+        return int(self.shard_ends[-1])
 
     def _place(self, i: int) -> tuple[int, int]:
-        lot = int(np.searchsorted(self.lots, i, side="right"))
-        return lot, i - (int(self.lots[lot - 1]) if lot else 0)
+        shard = int(np.searchsorted(self.shard_ends, i, side="right"))
+        return shard, i - (int(self.shard_ends[shard - 1]) if shard else 0)
 
     def name(self, i: int) -> str:
-        lot, row = self._place(i)
-        group = self.groups[lot]
+        shard, row = self._place(i)
+        group = self.groups[shard]
         return f"row {group.first + row} of {group.file}"
 
     def open(self, i: int) -> BinaryIO:
-        lot, row = self._place(i)
-        return image_file(self._rows(lot)[row].as_py(), self.root, self.name(i))
+        shard, row = self._place(i)
+        return image_file(self._rows(shard)[row].as_py(), self.root, self.name(i))
 
-    def _rows(self, lot: int) -> Any:
-        rows = self._read.pop(lot, None)
+    def _rows(self, shard: int) -> Any:
+        rows = self._read.pop(shard, None)
         if rows is None:
             import pyarrow.parquet as pq
 
-            group = self.groups[lot]
+            group = self.groups[shard]
             with reading(self.root):
                 rows = (
                     pq.ParquetFile(self.root / group.file)
@@ -78,8 +78,8 @@ class RowGroups(Pictures):
                     chunk.validate(
                         full=True
                     )  # offsets of a damaged file would lead outside of memory
-        self._read[lot] = rows  # the one used last stands last
-        while len(self._read) > self.mixed:
+        self._read[shard] = rows  # the one used last stands last
+        while len(self._read) > self.n_mixed:
             self._read.popitem(last=False)
         return rows
 

@@ -12,28 +12,29 @@ import torch
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset
 
-from augerino.data.arrays import count_batches
-from augerino.data.readers.found import Progress, Request, shown, some
-from augerino.data.readers.nearby import MIXED, NearbyBatches
+from augerino.data.batches import count_batches
+from augerino.data.readers.naming import shown, some
 from augerino.data.readers.pictures import Form, Header, UnreadableImage, decode, read_header
+from augerino.data.readers.raw import Progress, ReadOptions
+from augerino.data.readers.shard_sampler import N_MIXED, ShardSampler
 from augerino.data.readers.sizes import describe_resizing
 from augerino.errors import InputError
 from augerino.runtime import distributed
 
 Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
 MEND = "Repair or remove it, or skip bad files with --skip-bad."
-LOOKED = 2000  # images in lots whose headers are looked at beforehand
+LOOKED = 2000  # sharded images whose headers are read beforehand
 MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
 
 
 class Pictures(ABC):
     """Encoded images by number. A subclass says how many there are, what each is called, and opens one.
 
-    Where images are read best in lots, `lots` says where each lot ends, and `mixed` how many may be mixed.
+    Images in shards set `shard_ends`, the index after the last image of each, and `n_mixed`, how many are mixed.
     """
 
-    lots: np.ndarray | None = None
-    mixed: int = MIXED
+    shard_ends: np.ndarray | None = None
+    n_mixed: int = N_MIXED
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -97,22 +98,22 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
         return self.image(i), self.targets[i]
 
     def only(self, items: Tensor) -> "ImageStream":
-        """Some of the items; of images in lots in the order of these."""
+        """Some of the samples; of images in shards in the order of the shards."""
         chosen = self.order[items.numpy()]
         return ImageStream(
             self.pictures,
             self.form,
             self.targets,
-            chosen if self.pictures.lots is None else np.sort(chosen),
+            chosen if self.pictures.shard_ends is None else np.sort(chosen),
         )
 
     @property
-    def lots(self) -> np.ndarray | None:
-        """The number of each item's lot, if they lie in lots."""
+    def shards(self) -> np.ndarray | None:
+        """The shard of each sample, (n,); None if the images are not in shards."""
         return (
             None
-            if self.pictures.lots is None
-            else np.searchsorted(self.pictures.lots, self.order, side="right")
+            if self.pictures.shard_ends is None
+            else np.searchsorted(self.pictures.shard_ends, self.order, side="right")
         )
 
     def image(self, i: int) -> Tensor:
@@ -141,14 +142,14 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         lone = shuffle and count_batches(len(dataset), batch_size, processes) < -(
             -len(dataset) // batch_size
         )
-        lots = dataset.lots if shuffle and isinstance(dataset, ImageStream) else None
-        if lots is not None:
+        shards = dataset.shards if shuffle and isinstance(dataset, ImageStream) else None
+        if shards is not None:
             readers = {
                 "processes": processes,
                 "process": distributed.rank() if shared else 0,
                 "workers": max(num_workers, 1),
             }
-            near = NearbyBatches(lots, batch_size, mixed=dataset.pictures.mixed, **readers)
+            near = ShardSampler(shards, batch_size, n_mixed=dataset.pictures.n_mixed, **readers)
             super().__init__(dataset, batch_sampler=near, num_workers=num_workers)
         elif processes == 1:
             super().__init__(
@@ -156,7 +157,9 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
             )
         else:
             batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=lone)
-            super().__init__(dataset, batch_sampler=Share(batches), num_workers=num_workers)
+            super().__init__(
+                dataset, batch_sampler=ProcessSliceSampler(batches), num_workers=num_workers
+            )
 
     def only(
         self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
@@ -185,8 +188,8 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         raise UnreadableImage(sentence)
 
 
-class Share(Sampler[list[int]]):
-    """One process's share of every batch, so that it reads no other items. The processes must draw the same order."""
+class ProcessSliceSampler(Sampler[list[int]]):
+    """This process's slice of every batch, so that it loads no other samples. All processes must draw the same order."""
 
     def __init__(self, batches: BatchSampler) -> None:
         self.batches = batches
@@ -208,7 +211,7 @@ class Loaded(NamedTuple):
     notes: list[str]
 
 
-def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
+def load(pictures: Pictures, options: ReadOptions, *, beside: int = 0) -> Loaded:
     """Looks at the headers of all images, agrees on a form, and decodes them into memory if they fit.
 
     Without `skip_bad` an image that is read from disk is first decoded when it is needed; with it every image is decoded once
@@ -216,13 +219,13 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
 
     Args:
         pictures: the encoded images.
-        request: size, and whether unreadable images are skipped.
+        options: size, and whether unreadable images are skipped.
         beside: bytes a pixel that are held with each image, for its mask.
     """
     bad: Bad = {}
-    looked, headers = _read_headers(pictures, request, bad)
-    form = _agree(pictures, looked, headers, request)
-    notes = _describe(headers, form, request)
+    looked, headers = _read_headers(pictures, options, bad)
+    form = _agree(pictures, looked, headers, options)
+    notes = _describe(headers, form, options)
     kept = looked
     if len(looked) + len(bad) < len(pictures):
         notes.append(
@@ -232,9 +235,9 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
         kept = np.setdiff1d(np.arange(len(pictures)), unread)
     fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
     images: Tensor | ImageStream = ImageStream(pictures, form, None, kept)
-    if fits or request.skip_bad:
+    if fits or options.skip_bad:
         store = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
-        good = _decode_all(pictures, form, kept, store, request, bad)
+        good = _decode_all(pictures, form, kept, store, options, bad)
         images = store if fits else images
         if len(good) < len(kept):
             images = (
@@ -258,16 +261,18 @@ def load(pictures: Pictures, request: Request, *, beside: int = 0) -> Loaded:
     return Loaded(images, form, kept, notes)
 
 
-def _read_headers(pictures: Pictures, request: Request, bad: Bad) -> tuple[np.ndarray, np.ndarray]:
+def _read_headers(
+    pictures: Pictures, options: ReadOptions, bad: Bad
+) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the images that were looked at and whose header can be read, and the headers, (n, 5)."""
     looked = _looked(pictures)
     rows = np.zeros((len(looked), len(Header._fields)), dtype=np.int32)
     kept = []
     for place, i in enumerate(looked.tolist()):
-        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
-            rows[place] = read_header(file, pictures.name(i), resize=request.size is not None)
+        with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
+            rows[place] = read_header(file, pictures.name(i), resize=options.size is not None)
             kept.append(place)
-        report(request.on_progress, place + 1, len(looked))
+        report(options.on_progress, place + 1, len(looked))
     if not kept:
         raise InputError(
             f"None of the {len(looked)} images can be read: {next(iter(bad.values()))}"
@@ -278,19 +283,19 @@ def _read_headers(pictures: Pictures, request: Request, bad: Bad) -> tuple[np.nd
 
 
 def _looked(pictures: Pictures) -> np.ndarray:
-    """Which images are looked at beforehand: all, but of many in lots, which would have to be read whole, a few of each lot."""
-    if pictures.lots is None or len(pictures) <= LOOKED:
+    """Which images are looked at beforehand: all, but of many in shards, which would have to be read whole, a few of each."""
+    if pictures.shard_ends is None or len(pictures) <= LOOKED:
         return np.arange(len(pictures))
-    each = max(1, LOOKED // len(pictures.lots))
-    starts = np.concatenate([[0], pictures.lots[:-1]])
+    each = max(1, LOOKED // len(pictures.shard_ends))
+    starts = np.concatenate([[0], pictures.shard_ends[:-1]])
     return np.concatenate(
-        [np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.lots, strict=True)]
+        [np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.shard_ends, strict=True)]
     )
 
 
-def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: Request) -> Form:
+def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, options: ReadOptions) -> Form:
     sizes, grey, fine = headers[:, :2], headers[:, 2], headers[:, 3]
-    size = request.size
+    size = options.size
     if size is None:
         other = (sizes != sizes[0]).any(axis=1).nonzero()[0]
         if len(other):
@@ -301,11 +306,11 @@ def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, request: R
             )
         size = int(sizes[0, 0]), int(sizes[0, 1])
     return Form(
-        1 if grey.all() else 3, *size, resize=request.size is not None, fine=bool(fine.any())
+        1 if grey.all() else 3, *size, resize=options.size is not None, fine=bool(fine.any())
     )
 
 
-def _describe(headers: np.ndarray, form: Form, request: Request) -> list[str]:
+def _describe(headers: np.ndarray, form: Form, options: ReadOptions) -> list[str]:
     sizes, grey, fine, clear = headers[:, :2], headers[:, 2], headers[:, 3], headers[:, 4]
     notes = []
     if grey.any() and not grey.all():
@@ -318,26 +323,26 @@ def _describe(headers: np.ndarray, form: Form, request: Request) -> list[str]:
         )
     if clear.any():
         notes.append(f"Transparent pixels of {int(clear.sum())} images are laid over black.")
-    if request.size is not None and (sizes != request.size).any():
+    if options.size is not None and (sizes != options.size).any():
         low, high = (
             (int(sides[0]), int(sides[1])) for sides in (sizes.min(axis=0), sizes.max(axis=0))
         )
-        notes.append(describe_resizing(low, high, request.size))
+        notes.append(describe_resizing(low, high, options.size))
     return notes
 
 
 def _decode_all(
-    pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, request: Request, bad: Bad
+    pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, options: ReadOptions, bad: Bad
 ) -> np.ndarray:
     """Decodes every image, into the store if it has room; returns the places of those that could be."""
     good = []
     for place, i in enumerate(kept.tolist()):
-        with skipping(bad, request.skip_bad, pictures.name(i)), pictures.open(i) as file:
+        with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
             image = decode(file, pictures.name(i), form)
             if len(store):
                 store[place] = image
             good.append(place)
-        report(request.on_progress, place + 1, len(kept))
+        report(options.on_progress, place + 1, len(kept))
     return np.array(good, dtype=np.int64)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 from augerino.data.readers.archives import check_memory
-from augerino.data.readers.found import shown, some
+from augerino.data.readers.naming import shown, some
 from augerino.errors import InputError
 
 MOST_AT_ONCE = 2**16  # bytes

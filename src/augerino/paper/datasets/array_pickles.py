@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 
 # Largest index in a pickle's memo. The unpickler allocates memory for all smaller ones too.

@@ -13,7 +13,7 @@ from augerino.data import downloads
 from augerino.data.arrays import IGNORE
 from augerino.data.readers import archives
 from augerino.data.readers.folders import images_below
-from augerino.data.readers.found import shown, some
+from augerino.data.readers.naming import shown, some
 from augerino.data.readers.pictures import Form, decode, read_header, read_mask
 from augerino.data.readers.streams import open_file
 from augerino.errors import InputError

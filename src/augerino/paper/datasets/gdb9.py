@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from augerino.data.readers.found import Progress, shown
+from augerino.data.readers.naming import shown
+from augerino.data.readers.raw import Progress
 from augerino.errors import InputError
 
 ELEMENTS = {"H": 1, "C": 6, "N": 7, "O": 8, "F": 9}

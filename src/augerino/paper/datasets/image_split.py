@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from augerino.data.readers import archives
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 
 CLASSES = 10

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from augerino.data import downloads
-from augerino.data.readers.found import shown
+from augerino.data.readers.naming import shown
 from augerino.errors import InputError
 
 

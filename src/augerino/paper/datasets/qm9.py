@@ -25,7 +25,8 @@ from torch import Tensor
 
 from augerino.data import downloads
 from augerino.data.readers import archives
-from augerino.data.readers.found import Progress, shown
+from augerino.data.readers.naming import shown
+from augerino.data.readers.raw import Progress
 from augerino.errors import InputError
 from augerino.paper.datasets import gdb9
 from augerino.paper.datasets.lookup import search_folders

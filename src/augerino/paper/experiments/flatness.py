@@ -14,7 +14,7 @@ import augerino as ag
 from augerino import plots
 from augerino.errors import InputError
 from augerino.learning.defaults import no_augmentation
-from augerino.learning.learn import Learned
+from augerino.learning.learned import Learned
 from augerino.paper.datasets import cifar10 as source
 from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.diagnostics import LossSurface, curvature, effective_dimension, loss_along_rays

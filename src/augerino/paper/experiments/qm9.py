@@ -10,7 +10,7 @@ from torch import Tensor
 
 import augerino as ag
 from augerino import plots
-from augerino.data.arrays import CheckedBatches
+from augerino.data.batches import CheckedBatches
 from augerino.learning.methods import choose_method
 from augerino.nets.lieconv import LieResNet
 from augerino.paper.datasets.qm9 import Molecules, Pair, check_target, qm9

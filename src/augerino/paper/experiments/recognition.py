@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import augerino as ag
 from augerino.errors import InputError
 from augerino.learning.defaults import no_augmentation
-from augerino.learning.learn import Learned
+from augerino.learning.learned import Learned
 from augerino.models import evaluation_mode
 from augerino.nets.layer13 import Layer13
 from augerino.nets.normalized import Normalized

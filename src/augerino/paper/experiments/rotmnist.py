@@ -138,6 +138,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
         outputs=10,
         on_epoch=record_slopes if by_gradient else None,
     )
+    accuracy = _accuracy_by_copies(model, row, digits, seed)  # leaves test_copies at the largest
     six = int((digits.y_test == 6).nonzero()[0])
     curve = ag.diagnostics.orbit(
         model,
@@ -147,7 +148,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
         values=ANGLES,
     )
     return {
-        "accuracy": _accuracy_by_copies(model, row, digits, seed),
+        "accuracy": accuracy,
         "bounds": model.augmentation.extent,
         "start": start,
         "curves": curves(history, start),

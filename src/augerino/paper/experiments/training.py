@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler
 
 import augerino as ag
-from augerino.data.arrays import CheckedBatches
+from augerino.data.batches import CheckedBatches
 from augerino.learning.methods import choose_method
 from augerino.learning.probe import refit_fraction
 from augerino.learning.released import (

@@ -17,7 +17,7 @@ from augerino.saving.export.learned import numbers
 from augerino.saving.export.libraries import LIBRARIES
 from augerino.saving.policy import Policy
 
-_HEAD = '''"""A learned augmentation as a transform of {library}: this file needs {library} and nothing else.
+_HEAD = '''"""A learned augmentation for {library}: this file needs {library} and nothing else.
 
 {summary}
 

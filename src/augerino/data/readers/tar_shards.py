@@ -15,17 +15,16 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from augerino.data.readers import streams
-from augerino.data.readers.found import (
+from augerino.data.readers.naming import (
     PARTS,
     TARGET_NAMES,
-    Found,
-    Request,
     choose_parts,
     parts_by_name,
     shown,
     some,
 )
 from augerino.data.readers.pictures import EXTENSIONS, UnreadableImage
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.streams import Pictures, report
 from augerino.data.readers.tarballs import Careful
 from augerino.errors import InputError
@@ -53,7 +52,7 @@ def find_shards(folder: Path) -> list[str]:
     return found
 
 
-def read(path: Path, request: Request) -> Found:
+def read(path: Path, options: ReadOptions) -> RawDataset:
     """Reads a folder of shards, or one: images with a class or a quantity each. Names of files or folders tell parts apart."""
     root = path if path.is_dir() else path.parent
     files = parts_by_name(find_shards(path)) if path.is_dir() else {"train": [path.name]}
@@ -73,13 +72,13 @@ def read(path: Path, request: Request) -> Found:
     names = [name for part in parts for name in files[part]]
     indexed = []
     for i, name in enumerate(names):
-        indexed.append(_index(root / name, name, request.target))
-        report(request.on_progress, i + 1, len(names))
+        indexed.append(_index(root / name, name, options.target))
+        report(options.on_progress, i + 1, len(names))
     pictures = TarPictures(
         root, names, [shard.offsets for shard in indexed], [shard.sizes for shard in indexed]
     )
-    loaded = streams.load(pictures, request)
-    found = Found(
+    loaded = streams.load(pictures, options)
+    raw = RawDataset(
         "images",
         loaded.images,
         None,
@@ -88,25 +87,25 @@ def read(path: Path, request: Request) -> Found:
         root=root,
         files=names,
     )
-    found.targets = _targets([shard.labels for shard in indexed])[loaded.kept]
+    raw.targets = _targets([shard.labels for shard in indexed])[loaded.kept]
     if len(parts) > 1:
-        found.test = loaded.kept >= sum(
+        raw.test = loaded.kept >= sum(
             len(shard.labels) for shard in indexed[: len(files[parts[0]])]
         )
-    return found
+    return raw
 
 
 class TarPictures(Pictures):
     """Pictures by where they lie in tar files, which are opened as needed, a few at a time."""
 
-    lots: np.ndarray
+    shard_ends: np.ndarray
 
     def __init__(
         self, root: Path, shards: list[str], offsets: list[np.ndarray], sizes: list[np.ndarray]
     ) -> None:
         self.root, self.shards = str(root), shards
         self.offsets, self.sizes = np.concatenate(offsets), np.concatenate(sizes)
-        self.lots = np.cumsum([len(part) for part in offsets])
+        self.shard_ends = np.cumsum([len(part) for part in offsets])
         self._open: OrderedDict[int, BinaryIO] = OrderedDict()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,11 +119,11 @@ class TarPictures(Pictures):
         return len(self.offsets)
 
     def _shard(self, i: int) -> int:
-        return int(np.searchsorted(self.lots, i, side="right"))
+        return int(np.searchsorted(self.shard_ends, i, side="right"))
 
     def name(self, i: int) -> str:
         shard = self._shard(i)
-        return f"picture {i - (int(self.lots[shard - 1]) if shard else 0)} of {self.shards[shard]}"
+        return f"picture {i - (int(self.shard_ends[shard - 1]) if shard else 0)} of {self.shards[shard]}"
 
     def open(self, i: int) -> BinaryIO:
         shard, size, offset = self._shard(i), int(self.sizes[i]), int(self.offsets[i])

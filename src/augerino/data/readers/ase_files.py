@@ -8,14 +8,15 @@ import numpy as np
 
 from augerino.data.readers.archives import ArrayHeader
 from augerino.data.readers.array_files import CHARGES, COUNTS, read_arrays
-from augerino.data.readers.found import INPUT_NAMES, Found, Request, shown
+from augerino.data.readers.naming import INPUT_NAMES, shown
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.errors import InputError
 
 ENDINGS = (".xyz", ".extxyz", ".db")
 _TAKEN = (*INPUT_NAMES, *COUNTS, *CHARGES)
 
 
-def read(path: Path, request: Request) -> Found:
+def read(path: Path, options: ReadOptions) -> RawDataset:
     """Reads molecules as padded point clouds; a property that all of them have may be the target."""
     try:
         import ase  # noqa: F401
@@ -23,7 +24,7 @@ def read(path: Path, request: Request) -> Found:
         raise InputError(
             f'Reading {shown(path)} needs ASE: pip install "augerino[molecules]".'
         ) from error
-    found = Found("points", None, None, (), root=path.parent, files=[path.name])
+    raw = RawDataset("points", None, None, (), root=path.parent, files=[path.name])
     numbers, positions, properties, cells = [], [], [], 0
     try:
         for atoms, values in _molecules(path):
@@ -45,7 +46,7 @@ def read(path: Path, request: Request) -> Found:
     if not numbers:
         raise InputError(f"{shown(path)} holds no molecules.")
     if cells:
-        found.notes.append(
+        raw.notes.append(
             f"{cells} of {len(numbers)} molecules are in a periodic cell, which is not used."
         )
     arrays = _padded(numbers, positions)
@@ -56,7 +57,7 @@ def read(path: Path, request: Request) -> Found:
                 arrays[name] = column
     headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
     return read_arrays(
-        shown(path), headers, lambda names: {name: arrays[name] for name in names}, request, found
+        shown(path), headers, lambda names: {name: arrays[name] for name in names}, options, raw
     )
 
 

@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from augerino.data.readers.folders import load_files, part_folders
-from augerino.data.readers.found import (
+from augerino.data.readers.naming import (
     FILE_NAMES,
     PARTS,
     TABLES,
     TARGET_NAMES,
-    Found,
-    Request,
     choose_parts,
     shown,
     some,
 )
 from augerino.data.readers.pictures import EXTENSIONS
+from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.errors import InputError
 
 
@@ -34,14 +33,16 @@ def find_tables(root: Path) -> list[tuple[bool | None, Path]]:
     return tables if len(parts) > 1 and len(tables) == len(parts) else []
 
 
-def read_listed(root: Path, tables: list[tuple[bool | None, Path]], request: Request) -> Found:
+def read_tables(
+    root: Path, tables: list[tuple[bool | None, Path]], options: ReadOptions
+) -> RawDataset:
     """Reads the images that tables name, with a class or a quantity for each."""
     names: list[str] = []
     targets: list[str] = []
     tests: list[bool | None] = []
     notes: list[str] = []
     for test, table in tables:
-        files, values, words = _read_table(table, request)
+        files, values, words = _read_table(table, options)
         keep = list(range(len(files)))
         marks: list[bool | None] = [test] * len(files)
         if words is not None and test is None:
@@ -57,7 +58,7 @@ def read_listed(root: Path, tables: list[tuple[bool | None, Path]], request: Req
             f"Every file has one row in {tables[0][1].name}, but some have more: {some(twice)}."
         )
     missing = (
-        [name for name in names if not (root / name).is_file()] if not request.skip_bad else []
+        [name for name in names if not (root / name).is_file()] if not options.skip_bad else []
     )
     if missing:
         raise InputError(f"{shown(tables[0][1])} names files that are not there: {some(missing)}.")
@@ -65,9 +66,9 @@ def read_listed(root: Path, tables: list[tuple[bool | None, Path]], request: Req
         0,
         f"Targets are read from {' and '.join(os.path.relpath(table, root) for _, table in tables)}.",
     )
-    found = load_files(root, names, parse(targets), tests, notes, request)
-    found.files += [os.path.relpath(table, root) for _, table in tables]
-    return found
+    raw = load_files(root, names, parse(targets), tests, notes, options)
+    raw.files += [os.path.relpath(table, root) for _, table in tables]
+    return raw
 
 
 def parse(words: list[str]) -> np.ndarray:
@@ -87,7 +88,7 @@ def parse(words: list[str]) -> np.ndarray:
     return np.array([shown(word) for word in words])
 
 
-def _read_table(table: Path, request: Request) -> tuple[list[str], list[str], list[str] | None]:
+def _read_table(table: Path, options: ReadOptions) -> tuple[list[str], list[str], list[str] | None]:
     """The columns of files, of targets and, if there is one, of parts."""
     try:
         with open(table, encoding="utf-8-sig", newline="") as file:
@@ -117,7 +118,7 @@ def _read_table(table: Path, request: Request) -> tuple[list[str], list[str], li
         raise InputError(
             f"{shown(table)} needs a column of files, called one of {', '.join(FILE_NAMES)}, but has: {some(head)}."
         )
-    target_column = _target_column(table, head, file_column, request)
+    target_column = _target_column(table, head, file_column, options)
     for number, row in enumerate(body, start=1 + (body is not rows)):
         if len(row) != len(head) or not row[file_column].strip() or "\0" in row[file_column]:
             raise InputError(
@@ -135,16 +136,16 @@ def _read_table(table: Path, request: Request) -> tuple[list[str], list[str], li
     )
 
 
-def _target_column(table: Path, head: list[str], file_column: int, request: Request) -> int:
-    if request.target is not None:
-        if request.target.lower() in head:
-            if head.index(request.target.lower()) == file_column:
+def _target_column(table: Path, head: list[str], file_column: int, options: ReadOptions) -> int:
+    if options.target is not None:
+        if options.target.lower() in head:
+            if head.index(options.target.lower()) == file_column:
                 raise InputError(
-                    f"--target {shown(request.target)} names the column of files in {shown(table)}: choose another."
+                    f"--target {shown(options.target)} names the column of files in {shown(table)}: choose another."
                 )
-            return head.index(request.target.lower())
+            return head.index(options.target.lower())
         raise InputError(
-            f"{shown(table)} has no column '{shown(request.target)}' for --target, but: {some(head)}."
+            f"{shown(table)} has no column '{shown(options.target)}' for --target, but: {some(head)}."
         )
     known = next((head.index(name) for name in (*TARGET_NAMES, "value") if name in head), None)
     if known is not None:

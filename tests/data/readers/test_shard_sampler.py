@@ -1,40 +1,40 @@
-"""Orders for data in lots: everything once for one reader, lots of its own for each of several, and few at hand at a time."""
+"""Orders of sharded data: one reader reads everything once, each of several has its own shards, few are read at a time."""
 
 import numpy as np
 import pytest
 import torch
 
-from augerino.data.readers.nearby import NearbyBatches
+from augerino.data.readers.shard_sampler import ShardSampler
 
 
-def lots_of(*lengths):
+def shards_of(*lengths):
     return np.repeat(np.arange(len(lengths)), lengths)
 
 
-def passes(lots, size, **readers):
+def passes(shards, size, **readers):
     """The same pass as each of the processes makes it."""
     processes = readers.get("processes", 1)
     found = []
     for process in range(processes):
         torch.manual_seed(0)
-        found.append(list(NearbyBatches(lots, size, process=process, **readers)))
+        found.append(list(ShardSampler(shards, size, process=process, **readers)))
     return found
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
 def test_one_reader_reads_everything_once_but_a_lone_last_item(size):
-    lots = lots_of(5, 1, 9, 4)
-    (batches,) = passes(lots, size)
+    shards = shards_of(5, 1, 9, 4)
+    (batches,) = passes(shards, size)
     seen = [item for batch in batches for item in batch]
-    lone = size > 1 and len(lots) > size and len(lots) % size == 1
-    assert len(seen) == len(set(seen)) == len(lots) - lone
+    lone = size > 1 and len(shards) > size and len(shards) % size == 1
+    assert len(seen) == len(set(seen)) == len(shards) - lone
     assert all(len(batch) == size for batch in batches[:-1]) and len(batches) == len(
-        NearbyBatches(lots, size)
+        ShardSampler(shards, size)
     )
 
 
 def test_passes_differ_and_a_seed_repeats_them():
-    sampler = NearbyBatches(lots_of(10, 10, 10), 5)
+    sampler = ShardSampler(shards_of(10, 10, 10), 5)
     torch.manual_seed(1)
     first, second = list(sampler), list(sampler)
     torch.manual_seed(1)
@@ -43,13 +43,13 @@ def test_passes_differ_and_a_seed_repeats_them():
 
 @pytest.mark.parametrize("processes", [2, 3])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_each_reader_has_lots_of_its_own_and_all_read_as_often(processes, workers):
-    lots = lots_of(*[6, 9, 5, 8, 7, 10, 4, 6, 9, 5, 8, 7])
-    found = passes(lots, 6, processes=processes, workers=workers)
+def test_each_reader_has_shards_of_its_own_and_all_read_as_often(processes, workers):
+    shards = shards_of(*[6, 9, 5, 8, 7, 10, 4, 6, 9, 5, 8, 7])
+    found = passes(shards, 6, processes=processes, workers=workers)
     assert len({len(batches) for batches in found}) == 1
     assert all(len(batch) == 6 // processes for batches in found for batch in batches)
     readers = [
-        {int(lot) for batch in batches[worker::workers] for lot in lots[batch]}
+        {int(shard) for batch in batches[worker::workers] for shard in shards[batch]}
         for batches in found
         for worker in range(workers)
     ]
@@ -57,19 +57,19 @@ def test_each_reader_has_lots_of_its_own_and_all_read_as_often(processes, worker
 
 
 def test_a_batch_that_does_not_divide_is_still_dealt_out_whole():
-    found = passes(lots_of(8, 8, 8), 5, processes=3)
+    found = passes(shards_of(8, 8, 8), 5, processes=3)
     assert [len(batches[0]) for batches in found] == [2, 2, 1]
 
 
-def test_only_a_few_lots_are_at_hand_at_a_time():
-    lots = lots_of(*[20] * 10)
-    (batches,) = passes(lots, 10, mixed=2)
-    order = lots[np.concatenate(batches)]
+def test_only_a_few_shards_are_at_hand_at_a_time():
+    shards = shards_of(*[20] * 10)
+    (batches,) = passes(shards, 10, n_mixed=2)
+    order = shards[np.concatenate(batches)]
     windows = [set(order[i : i + 40].tolist()) for i in range(0, 200, 40)]
     assert all(len(window) == 2 for window in windows) and len(set().union(*windows)) == 10
 
 
-def test_fewer_lots_than_processes_are_cut():
-    found = passes(lots_of(30), 6, processes=3)
+def test_fewer_shards_than_processes_are_cut():
+    found = passes(shards_of(30), 6, processes=3)
     items = [set(np.concatenate(batches).tolist()) for batches in found]
     assert sum(map(len, items)) == len(set().union(*items)) == 30

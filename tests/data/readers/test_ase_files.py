@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data import open_source
+from augerino.data import open_dataset
 from tests.conftest import need
 
 pytestmark = pytest.mark.extras
@@ -38,7 +38,7 @@ def write(path, count: int = 20, **more) -> None:
 @pytest.mark.parametrize("name", ["m.xyz", "m.extxyz", "m.db"])
 def test_atoms_and_a_property(tmp_path, name):
     write(tmp_path / name)
-    source = open_source(tmp_path / name, target="homo")
+    source = open_dataset(tmp_path / name, target="homo")
     x, y = source.train
     assert (source.kind, source.task, source.shape) == (
         "points",
@@ -54,20 +54,20 @@ def test_atoms_and_a_property(tmp_path, name):
     both = torch.cat([y, source.test[1]])[:, 0]
     assert torch.allclose(both.sort().values, torch.linspace(-0.447, -0.2, 20), atol=1e-5)
     with pytest.raises(ag.InputError, match="--target, one of homo, part"):
-        open_source(tmp_path / name)
+        open_dataset(tmp_path / name)
 
 
 def test_a_property_that_only_some_have_is_no_target(tmp_path):
     write(tmp_path / "m.xyz")
     with pytest.raises(ag.InputError, match="has no array 'rare' for --target"):
-        open_source(tmp_path / "m.xyz", target="rare")
+        open_dataset(tmp_path / "m.xyz", target="rare")
 
 
 def test_a_periodic_cell_is_told(tmp_path):
     write(tmp_path / "m.xyz", cell=[5, 5, 5], pbc=True)
     assert any(
         "periodic cell, which is not used" in note
-        for note in open_source(tmp_path / "m.xyz", target="homo").notes
+        for note in open_dataset(tmp_path / "m.xyz", target="homo").notes
     )
 
 
@@ -79,7 +79,7 @@ def test_damaged_files_are_told_in_one_sentence(tmp_path, content):
     for name in ("m.xyz", "m.db"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ag.InputError) as error:
-            open_source(tmp_path / name)
+            open_dataset(tmp_path / name)
         assert "\n" not in str(error.value)
 
 
@@ -87,4 +87,4 @@ def test_without_ase_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ase", None)
     (tmp_path / "m.xyz").write_text("1\n\nH 0 0 0\n")
     with pytest.raises(ag.InputError, match=r'pip install "augerino\[molecules\]"'):
-        open_source(tmp_path / "m.xyz")
+        open_dataset(tmp_path / "m.xyz")

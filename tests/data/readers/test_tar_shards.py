@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.data import open_source
-from augerino.data.readers import shards, streams
+from augerino.data import open_dataset
+from augerino.data.readers import streams, tar_shards
 from augerino.data.readers.streams import ImageStream, StreamLoader
 from tests.data.made import class_folder, encoded, everything, picture, shard_folder, write_tar
 
@@ -33,7 +33,7 @@ def streamed(monkeypatch):
 
 
 def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
-    source = open_source(shard_folder(tmp_path / "shards"))
+    source = open_dataset(shard_folder(tmp_path / "shards"))
     assert (source.kind, source.task, source.class_names, source.shape) == (
         "images",
         "classification",
@@ -52,7 +52,7 @@ def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
 
 def test_read_from_disk_they_are_the_same(tmp_path, streamed):
     folder = shard_folder(tmp_path)
-    source = open_source(folder)
+    source = open_dataset(folder)
     assert isinstance(source.train, ImageStream)
     items = sorted(
         (x.sum().item(), int(y))
@@ -71,7 +71,7 @@ def test_no_headers_pile_up_while_a_shard_is_looked_over(tmp_path, monkeypatch):
     monkeypatch.setattr(
         tarfile.TarFile, "next", lambda tar: kept.append(len(tar.members)) or further(tar)
     )
-    open_source(write_tar(tmp_path / "all.tar", members(10)))
+    open_dataset(write_tar(tmp_path / "all.tar", members(10)))
     assert len(kept) > 20 and max(kept) <= 2
 
 
@@ -81,21 +81,21 @@ def test_no_headers_pile_up_while_a_shard_is_looked_over(tmp_path, monkeypatch):
 def test_names_tell_parts_apart(tmp_path, names):
     for name, n in zip(names, (6, 4), strict=True):
         write_tar(tmp_path / name, members(n))
-    source = open_source(tmp_path)
+    source = open_dataset(tmp_path)
     assert len(source.train[1]) == 6 and len(source.test[1]) == 4
 
 
 def test_one_shard_is_a_dataset(tmp_path):
-    assert len(open_source(write_tar(tmp_path / "all.tar", members(10))).train[1]) == 8
+    assert len(open_dataset(write_tar(tmp_path / "all.tar", members(10))).train[1]) == 8
 
 
 def test_labels_may_be_names_or_fields(tmp_path):
     named = write_tar(tmp_path / "named.tar", members(8, lambda i: [b"cat\n", b"dog"][i % 2]))
-    assert open_source(named).class_names == ("cat", "dog")
+    assert open_dataset(named).class_names == ("cat", "dog")
     about = [json.dumps({"label": i % 2, "height": 0.5 + i}).encode() for i in range(10)]
     fields = write_tar(tmp_path / "fields.tar", members(10, lambda i: about[i], "json"))
-    assert open_source(fields).task == "classification"
-    heights = open_source(fields, target="height")
+    assert open_dataset(fields).task == "classification"
+    heights = open_dataset(fields, target="height")
     assert (
         heights.task == "regression"
         and sorted(torch.cat([heights.train[1], heights.test[1]]).flatten().tolist())[0] == 0.5
@@ -105,13 +105,13 @@ def test_labels_may_be_names_or_fields(tmp_path):
 def test_images_in_folders_of_classes_beside_a_tar_are_still_those(tmp_path):
     class_folder(tmp_path)
     write_tar(tmp_path / "backup.tar", members())
-    assert open_source(tmp_path).class_names == ("cat", "dog")
+    assert open_dataset(tmp_path).class_names == ("cat", "dog")
 
 
 def test_probing_holds_items_of_shards_back(tmp_path, streamed):
-    source = open_source(shard_folder(tmp_path, shards=5, each=20))
+    source = open_dataset(shard_folder(tmp_path, shards=5, each=20))
     learned = ag.learn(
-        None, source.train, outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
+        None, source.train, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
     )
     assert learned.n_probe_items == 16
 
@@ -123,7 +123,7 @@ def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
     for k in range(3):
         write_tar(tmp_path / f"{k}.tar", [m for pair in pairs[20 * k : 20 * k + 20] for m in pair])
     tracemalloc.start()
-    source = open_source(tmp_path)
+    source = open_dataset(tmp_path)
     for _ in StreamLoader(source.train, 4, shuffle=True):
         pass
     held, peak = tracemalloc.get_traced_memory()
@@ -135,7 +135,7 @@ def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
 class TestRefused:
     def refuse(self, path, sentence):
         with pytest.raises(ag.InputError, match=sentence) as caught:
-            open_source(path)
+            open_dataset(path)
         assert "\n" not in str(caught.value)
 
     @pytest.mark.parametrize("keep", [0.3, 0.5, 0.9])
@@ -214,7 +214,7 @@ class TestRefused:
         some = members(40)
         some[60] = ("30.png", b"no picture at all")
         write_tar(tmp_path / "a.tar", some)
-        train = open_source(tmp_path).train
+        train = open_dataset(tmp_path).train
         with pytest.raises(ag.InputError, match=r"picture 30 of a\.tar is not a readable image"):
             train.image(30)
 
@@ -224,11 +224,11 @@ class TestRefused:
             link = tarfile.TarInfo("99.png")
             link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
             tar.addfile(link)
-        assert len(open_source(tmp_path).train[1]) == 8
+        assert len(open_dataset(tmp_path).train[1]) == 8
 
 
 def test_a_few_shards_are_open_at_a_time(tmp_path, streamed, monkeypatch):
-    monkeypatch.setattr(shards, "OPEN", 2)
-    train = open_source(shard_folder(tmp_path, shards=5)).train
+    monkeypatch.setattr(tar_shards, "OPEN", 2)
+    train = open_dataset(shard_folder(tmp_path, shards=5)).train
     everything(train)
     assert len(train.pictures._open) == 2

@@ -1,54 +1,55 @@
-"""What targets mean: classes or quantities, told apart by a rule, and classes numbered 0, 1, ..., K - 1."""
+"""The meaning of targets: classes or regression targets, by a rule; classes are numbered 0, ..., K - 1."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from augerino.data.arrays import Task
-from augerino.data.readers.found import shown, some
+from augerino.data.readers import masks
+from augerino.data.readers.naming import shown, some
+from augerino.data.readers.raw import RawDataset
 from augerino.errors import InputError
 
 FEW = 20  # whole-numbered floats of at most this many values are classes
 
 
-@dataclass(frozen=True)
-class Targets:
-    """Labels (N,) int64 with their names, or quantities (N, outputs) float32."""
+def interpret_targets(raw: RawDataset, task: Task | None, ignore: int) -> RawDataset:
+    """Returns a copy with task, class names and targets as tensors; masks on disk stay there.
 
-    task: Task
-    y: Tensor
-    class_names: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-def understand(y: np.ndarray, task: Task | None = None, names: Sequence[str] = ()) -> Targets:
-    """Reads targets as classes or as quantities.
-
-    Strings, booleans, integers and rows with a single 1 among zeros are classes; so are floats that are all whole and take at
-    most 20 values, no more than half as many as there are items. Other numbers are quantities. `task` overrides the rule, where
-    it can. Classes are numbered in the order of their values; `names` are those of the labels 0, 1, ...
+    Strings, booleans, integers and one-hot rows are classes. So are floats that are all whole and take at most 20 values,
+    no more than half as many as there are samples. Other numbers are regression targets. `task` overrides the rule where it
+    can. Classes are numbered in the order of their values.
 
     Example:
-        >>> understand(np.array(["dog", "cat", "dog"])).y.tolist()
+        >>> raw = RawDataset("values", torch.zeros(3, 1), np.array(["dog", "cat", "dog"]), shape=(1,))
+        >>> interpret_targets(raw, None, 255).targets.tolist()
         [1, 0, 1]
-        >>> understand(np.array([0.5, 1.0, 2.0])).task
-        'regression'
     """
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.dtype.kind == "S":
-        y = np.char.decode(y, "utf-8", "backslashreplace")
-    if y.dtype.kind not in "Ubiuf":
-        raise InputError(f"Targets must be numbers or strings, but are of type {y.dtype}.")
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        items = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1)
-        raise InputError(
-            f"{int(items.sum())} of {len(y)} targets are NaN or Inf (the first is number {int(items.argmax())}): remove or "
-            "repair those items."
-        )
+    if raw.kind == "masks":
+        found = _interpret_masks(raw, ignore)
+    else:
+        found = _interpret(raw, task)
+    summary = f"Taken as {found.task}"
+    if found.class_names:
+        summary += f" of {len(found.class_names)} classes: {some(list(found.class_names), 10)}"
+    return replace(found, notes=[*found.notes, f"{summary}."])
+
+
+def _interpret_masks(raw: RawDataset, ignore: int) -> RawDataset:
+    if not isinstance(raw.targets, np.ndarray):
+        return replace(raw, task="segmentation")
+    y, names, notes = masks.number_array(raw.targets, raw.class_names, ignore)
+    return replace(
+        raw, task="segmentation", targets=y, class_names=names, notes=[*raw.notes, *notes]
+    )
+
+
+def _interpret(raw: RawDataset, task: Task | None) -> RawDataset:
+    if len(raw.targets) == 0:
+        raise InputError("The dataset is empty.")
+    y = _check_type(raw.targets)
     notes: list[str] = []
     if task != "regression" and _is_one_hot(y):
         notes.append(f"Targets are rows of {y.shape[1]} with a single 1: its place is the class.")
@@ -62,12 +63,36 @@ def understand(y: np.ndarray, task: Task | None = None, names: Sequence[str] = (
         raise InputError(
             f"Segmentation needs a mask of class numbers for every image, but targets have shape {y.shape}."
         )
+    targets: Tensor
+    class_names: tuple[str, ...] = ()
     if task == "regression":
         if y.ndim > 1:
-            notes.append(f"Targets are {y[0].size} quantities an item.")
-        return Targets("regression", _quantities(y), (), tuple(notes))
-    labels, class_names, more = _classes(y, tuple(names))
-    return Targets("classification", torch.from_numpy(labels), class_names, (*notes, *more))
+            notes.append(f"Targets are {y[0].size} quantities per sample.")
+        targets = _quantities(y)
+    else:
+        labels, class_names, more = _classes(y, raw.class_names)
+        targets = torch.from_numpy(labels)
+        notes += more
+    return replace(
+        raw, task=task, targets=targets, class_names=class_names, notes=[*raw.notes, *notes]
+    )
+
+
+def _check_type(y: np.ndarray) -> np.ndarray:
+    """Targets as numbers or strings, single columns flattened; rejects other types, NaN and Inf."""
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.dtype.kind == "S":
+        y = np.char.decode(y, "utf-8", "backslashreplace")
+    if y.dtype.kind not in "Ubiuf":
+        raise InputError(f"Targets must be numbers or strings, but are of type {y.dtype}.")
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        bad = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1)
+        raise InputError(
+            f"{int(bad.sum())} of {len(y)} targets are NaN or Inf (the first is number {int(bad.argmax())}): "
+            "remove or repair those samples."
+        )
+    return y
 
 
 def _word(task: Task) -> str:

@@ -1,17 +1,6 @@
-"""What passes between the front door (`source`) and the readers of the formats: what is wished for, and what was found."""
+"""Names that datasets on disk use: of their parts, arrays and columns; and how names are shown to the user."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
-import numpy as np
-
-from augerino.data.arrays import IGNORE, Kind, Task
-from augerino.data.readers.sizes import Size
-
-Progress = Callable[[int, int], None]
 
 PARTS = {
     **dict.fromkeys(("train", "training"), "train"),
@@ -35,36 +24,6 @@ INPUT_NAMES = (
 TARGET_NAMES = ("y", "labels", "label", "targets", "target", "classes", "class")
 TABLES = ("labels.csv", "metadata.csv")
 FILE_NAMES = ("file", "filename", "file_name", "image", "path")
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for; None leaves it to the data."""
-
-    size: Size | None = None
-    task: Task | None = None
-    kind: Kind | None = None
-    target: str | None = None
-    ignore: int = IGNORE
-    skip_bad: bool = False
-    on_progress: Progress | None = None
-
-
-@dataclass
-class Found:
-    """What a reader found: all items, those for testing marked."""
-
-    kind: Kind
-    inputs: Any  # a tensor, a dict of tensors, or an ImageStream
-    targets: Any  # a numpy array, one row an item, or Masks
-    shape: tuple[int, ...]
-    test: np.ndarray | None = (
-        None  # True where an item belongs to the test part; None where none is given
-    )
-    class_names: tuple[str, ...] = ()
-    notes: list[str] = field(default_factory=list)
-    root: Path = Path()
-    files: list[str] = field(default_factory=list)  # below the root; what the fingerprint covers
 
 
 def shown(name: object) -> str:

@@ -1,0 +1,197 @@
+"""`open_dataset`: a path, or the name of an embedded dataset, to a `Dataset`."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from augerino.data.arrays import IGNORE, Kind, Task
+from augerino.data.dataset import Dataset
+from augerino.data.readers import (
+    array_files,
+    ase_files,
+    folders,
+    huggingface,
+    image_tables,
+    masks,
+    parts,
+    tar_shards,
+)
+from augerino.data.readers.fingerprints import fingerprint
+from augerino.data.readers.naming import shown
+from augerino.data.readers.raw import Progress, RawDataset, ReadOptions
+from augerino.data.readers.sizes import Size, parse_size
+from augerino.data.readers.targets import interpret_targets
+from augerino.data.synthetic.embedded import EMBEDDED
+from augerino.errors import InputError
+
+_KINDS = ("images", "masks", "points", "signals", "values")
+_TASKS = ("classification", "regression", "segmentation")
+
+
+def open_dataset(
+    path: str | Path,
+    *,
+    size: int | str | Size | None = None,
+    task: Task | None = None,
+    kind: Kind | None = None,
+    target: str | None = None,
+    ignore: int | None = None,
+    seed: int = 0,
+    test_fraction: float = 0.2,
+    skip_bad: bool = False,
+    standardize: bool = False,
+    on_progress: Progress | None = None,
+) -> Dataset:
+    """Reads a dataset from a path in any accepted form (docs/data.md lists them), or draws an embedded one.
+
+    Args:
+        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on disk, tar shards, a file
+            of molecules; or "sprites", "signals" or "clouds".
+        size: resizes all images to N×N, or to (H, W).
+        task: overrides the task that is detected from the targets.
+        kind: overrides the kind that is detected from the shape of the inputs.
+        target: name of the array or column to predict, needed if there are several.
+        ignore: class number of mask pixels to ignore; 255 by default.
+        seed: of the split, if there is no test part; of embedded data.
+        test_fraction: fraction of the samples to hold out, if there is no test part.
+        skip_bad: skips images that cannot be read instead of raising an error.
+        standardize: standardizes regression targets by the mean and deviation of the training part.
+        on_progress: called with the number of files done and their total, in every pass over them.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     x, y = np.zeros((10, 8, 8, 3), dtype=np.uint8), np.arange(10) % 2
+        ...     np.savez(Path(folder, "data.npz"), x=x, y=y)
+        ...     data = open_dataset(Path(folder, "data.npz"))
+        >>> data.task, data.shape, data.n_test
+        ('classification', (3, 8, 8), 2)
+    """
+    if task not in (None, *_TASKS):
+        raise InputError(
+            f"The task is classification, regression or segmentation, but got '{task}'."
+        )
+    if kind not in (None, *_KINDS):
+        raise InputError(f"The kind is images, masks, points, signals or values, but got '{kind}'.")
+    options = ReadOptions(
+        size=parse_size(size),
+        task=task,
+        kind=kind,
+        target=target,
+        ignore=IGNORE if ignore is None else ignore,
+        skip_bad=skip_bad,
+        on_progress=on_progress,
+    )
+    if str(path) in EMBEDDED and not Path(path).exists():
+        given = {"size": size, "task": task, "kind": kind, "target": target, "ignore": ignore}
+        for option, value in given.items():
+            if value is not None:
+                raise InputError(f"--{option} is for your own data; '{path}' is embedded.")
+        return EMBEDDED[str(path)](seed)
+    raw = _read(_check_path(path), options)
+    if kind is not None and raw.kind != kind:
+        raise InputError(f"{shown(path)} holds {raw.kind}, which cannot be read as {kind}.")
+    if ignore is not None and raw.kind != "masks":
+        raise InputError(
+            f"--ignore is for masks, but {shown(path)} holds {raw.kind}: leave it out."
+        )
+    raw = interpret_targets(raw, task, options.ignore)
+    return _build(path, raw, test_fraction=test_fraction, seed=seed, standardize=standardize)
+
+
+def _build(
+    path: str | Path, raw: RawDataset, *, test_fraction: float, seed: int, standardize: bool
+) -> Dataset:
+    """The two parts of a raw dataset whose targets are interpreted."""
+    assert raw.task is not None
+    test = parts.mark_test_part(raw, test_fraction, seed)
+    y = raw.targets
+    if standardize and raw.task == "regression":
+        y = parts.standardize(y, ~test, raw)
+    digest, note = fingerprint(raw.root, raw.files)
+    if note:
+        raw.notes.append(note)
+    train = parts.take_part(raw.inputs, y, ~test)
+    return Dataset(
+        name=Path(path).stem or "run",
+        kind=raw.kind,
+        task=raw.task,
+        train=train,
+        test=parts.take_part(raw.inputs, y, test),
+        class_names=raw.class_names,
+        n_outputs=len(raw.class_names) or _count_targets(train),
+        shape=raw.shape,
+        path=str(path),
+        fingerprint=digest,
+        notes=tuple(raw.notes),
+    )
+
+
+def _count_targets(part: Any) -> int:
+    """Numbers in one regression target."""
+    first: Tensor = part[1][0] if isinstance(part, tuple) else part[0][1]
+    return first.numel()
+
+
+def _check_path(path: str | Path) -> Path:
+    try:
+        place = Path(path).expanduser()
+        exists = place.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{shown(path)} cannot be read: {reason}.") from error
+    if not exists:
+        raise InputError(
+            f"There is no file or folder '{shown(path)}': give the path of your data, or the name of an embedded dataset, "
+            f"{', '.join(EMBEDDED)}."
+        )
+    if not os.access(place, os.R_OK):
+        raise InputError(f"{shown(path)} cannot be read: no permission.")
+    return place
+
+
+def _read(place: Path, options: ReadOptions) -> RawDataset:
+    """Chooses the reader by what there is."""
+    if place.is_dir():
+        if huggingface.is_dataset(place):
+            return huggingface.read(place, options)
+        if (place / "x.npy").is_file():
+            return array_files.read_npy(place, options)
+        if masks.find_pairs(place) or any(
+            masks.find_pairs(part)
+            for test, part in folders.part_folders(place, [])
+            if test is not None
+        ):
+            return masks.read_pairs(place, options)
+        if tables := image_tables.find_tables(place):
+            return image_tables.read_tables(place, tables, options)
+        inside = folders.subfolders(place).values()
+        if tar_shards.find_shards(place) and not any(
+            folders.images_below(folder, place) for folder in inside
+        ):
+            return tar_shards.read(place, options)
+        return folders.read_classes(place, options)
+    if not place.is_file():
+        raise InputError(f"{shown(place)} is neither a file nor a folder.")
+    if place.stat().st_size == 0:
+        raise InputError(f"{shown(place)} is an empty file.")
+    match place.suffix.lower():
+        case ".npz":
+            return array_files.read_npz(place, options)
+        case ".npy":
+            return array_files.read_npy(place, options)
+        case ".csv":
+            return image_tables.read_tables(place.parent, [(None, place)], options)
+        case ".parquet":
+            return huggingface.read(place, options)
+        case ".tar":
+            return tar_shards.read(place, options)
+        case ending if ending in ase_files.ENDINGS:
+            return ase_files.read(place, options)
+    raise InputError(
+        f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, a "
+        ".parquet, a .tar of images and labels, or molecules as .xyz, .extxyz or .db."
+    )

@@ -1,0 +1,44 @@
+"""The readers' side of `open_dataset`: options passed to every reader, and the raw form it returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from augerino.data.arrays import IGNORE, Kind, Task
+from augerino.data.readers.sizes import Size
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a dataset; None means: detect it."""
+
+    size: Size | None = None
+    task: Task | None = None
+    kind: Kind | None = None
+    target: str | None = None
+    ignore: int = IGNORE
+    skip_bad: bool = False
+    on_progress: Progress | None = None
+
+
+@dataclass
+class RawDataset:
+    """All samples of a dataset as a reader found them, before targets are interpreted and parts are split."""
+
+    kind: Kind
+    inputs: Any  # a tensor, a dict of tensors, or an ImageStream
+    targets: Any  # a numpy array with one row per sample, or Masks; tensors once interpreted
+    shape: tuple[int, ...]  # of one input
+    task: Task | None = None  # None until the targets are interpreted
+    test: np.ndarray | None = (
+        None  # (N,) bool, True for test samples; None if there is no test part
+    )
+    class_names: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    root: Path = Path()
+    files: list[str] = field(default_factory=list)  # relative to root; input of the fingerprint

@@ -1,0 +1,167 @@
+"""The files of a measured training, from which `augerino.report` makes its page."""
+
+import dataclasses
+import datetime
+import math
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from augerino.coordinate import Coordinate
+from augerino.diagnostics import CoordinateEvidence, Estimate, Score, Verdict
+from augerino.diagnostics.examples import write_gallery
+from augerino.learning.outcome import Outcome
+from augerino.runtime import files
+from augerino.saving.policy import Policy
+
+VERSION = 2
+
+
+def write_examples(folder: Path, outcome: Outcome) -> None:
+    """Writes the examples, moved along each coordinate, into `gallery/` of a folder."""
+    write_gallery(
+        folder / "gallery",
+        outcome.learned.model,
+        outcome.examples,
+        outcome.targets,
+        outcome.dataset.class_names,
+        outcome.dataset.task,
+        outcome.dataset.kind,
+    )
+
+
+def write_result(
+    folder: Path,
+    outcome: Outcome,
+    *,
+    policy: Policy | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes history.json, policy.json and, last, result.json, which marks a run as finished.
+
+    Args:
+        folder: must exist.
+        outcome: what was measured.
+        policy: to save instead of the learned one, for a model that was trained again.
+        more: entries to add to result.json.
+    """
+    learned = outcome.learned
+    files.write_json(folder / "history.json", learned.history.to_json())
+    (policy or learned.policy).save(folder / "policy.json")
+    files.write_json(folder / "result.json", {**result(outcome), **(more or {})})
+
+
+def result(outcome: Outcome) -> dict[str, Any]:
+    """The content of result.json."""
+    learned = outcome.learned
+    dataset = outcome.dataset
+    evidence = outcome.evidence
+    return {
+        "version": VERSION,
+        "kind": dataset.kind,
+        "task": dataset.task,
+        "class_names": list(dataset.class_names),
+        "coordinates": [_coordinate(outcome, verdict) for verdict in outcome.verdicts],
+        "findings": {
+            "items": evidence.n_items,
+            "chance": evidence.chance,
+            "known": dataclasses.asdict(evidence.information),
+        },
+        "models": [_model(entry) for entry in outcome.scores],
+        "per_class": outcome.per_class,
+        "orbits": outcome.orbits,
+        "data": {
+            "path": dataset.path,
+            "fingerprint": dataset.fingerprint,
+            "train_items": dataset.n_train,
+            "test_items": dataset.n_test,
+            "shape": list(dataset.shape),
+            "notes": list(dataset.notes),
+        },
+        "bounds": learned.extent,
+        "recipe": dataclasses.asdict(learned.recipe),
+        "asked": learned.n_probe_items,
+        "seed": learned.recipe.seed,
+        "seconds": round(learned.seconds, 2),
+        "versions": {
+            "augerino": version("augerino"),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    augmentation = outcome.learned.augmentation
+    name = verdict.coordinate
+    i = augmentation.names.index(name)
+    coordinate = augmentation.coordinates[i]
+    low, high = (end[i].item() for end in augmentation.distribution.support)
+    is_bounded = math.isfinite(low) and math.isfinite(high)
+    return {
+        "name": name,
+        "unit": coordinate.unit.symbol,
+        "start": verdict.start,
+        "learned": verdict.learned,
+        "limit": coordinate.limit if math.isfinite(coordinate.limit) else None,
+        "start_text": verdict.start_text,
+        "learned_text": verdict.learned_text,
+        "answer": verdict.answer,
+        "sentence": verdict.sentence,
+        "interval": verdict.interval,
+        "true": outcome.dataset.true_extent.get(name),
+        "support": [low, high] if is_bounded else None,
+        "discrete": coordinate.discrete,
+        "evidence": _evidence(coordinate, outcome.evidence.coordinates[name]),
+    }
+
+
+def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, Any]:
+    def text(extent: float) -> str:
+        if coordinate.discrete:
+            return "all mirrored" if extent else "none mirrored"
+        return coordinate.unit.extent(extent)
+
+    return {
+        "off": _change(0.0, "switched off", found.off, found.off_accuracy),
+        "wider": _change(
+            found.wider_extent, text(found.wider_extent), found.wider, found.wider_accuracy
+        ),
+        "profile": {
+            "extents": found.extents,
+            "texts": [text(extent) for extent in found.extents],
+            "loss": [rise.mean for rise in found.rise],
+            "low": [rise.low for rise in found.rise],
+            "high": [rise.high for rise in found.rise],
+        },
+        "tolerance": found.tolerance,
+        "reach": found.edge,
+    }
+
+
+def _change(extent: float, text: str, loss: Estimate, accuracy: Estimate | None) -> dict[str, Any]:
+    return {
+        "extent": extent,
+        "text": text,
+        "loss": dataclasses.asdict(loss),
+        "accuracy": None if accuracy is None else dataclasses.asdict(accuracy),
+    }
+
+
+def _model(entry: Score) -> dict[str, Any]:
+    shown = entry.accuracy or entry.loss
+    return {
+        "name": entry.name,
+        "copies": entry.copies,
+        "loss": entry.loss.mean,
+        "accuracy": None if entry.accuracy is None else entry.accuracy.mean,
+        "low": shown.low,
+        "high": shown.high,
+        "mean_iou": None if entry.mean_iou is None else dataclasses.asdict(entry.mean_iou),
+        "items": entry.n_items,
+    }
