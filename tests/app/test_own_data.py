@@ -35,7 +35,7 @@ def test_a_folder_of_images_by_class(capsys):
         for i, pixels in enumerate(pictures()):
             Image.fromarray(pixels).save(Path("data", name, f"{i}.png"))
     assert main(["learn", "data", *QUICK]) == 0
-    assert "images 3×12×12, classification, 2 classes" in capsys.readouterr().out
+    assert "images of shape 3×12×12, classification, 2 classes" in capsys.readouterr().out
     assert result()["class_names"] == ["<b>dogs", "cats"] and result()["data"][
         "fingerprint"
     ].startswith("sha256:")
