@@ -244,7 +244,7 @@ def test_torchrun_leaves_one_run_one_report_and_one_voice(data):
     [
         (
             ["report", "somewhere"],
-            "torchrun is for learn alone: run `augerino report` as one process.",
+            "torchrun works with `augerino learn` only. Run `augerino report` without it.",
         ),
         (["learn", "--epohcs", "3"], "--epohcs"),
     ],
