@@ -1,7 +1,7 @@
-"""Peak memory of reading a folder of many images, or of tar shards of them, from disk.
+"""Peak memory of reading many images from disk: single files, tar shards, or a parquet file.
 
     python -m benchmarks.streaming_memory [--images 100000] [--side 64] [--workers 2]
-                                          [--skip-bad] [--shards]
+                                          [--skip-bad] [--format tar]
 
 Writes the images into a temporary folder, reads them once in another process, and prints the peak
 memory of that process and of its largest worker, the memory of torch alone, and the size of the
@@ -57,6 +57,24 @@ def write_shards(folder: Path, count: int, side: int, each: int = 1000) -> None:
                     tar.addfile(member, io.BytesIO(data))
 
 
+def write_parquet(folder: Path, count: int, side: int, each: int = 1000) -> None:
+    """The same in one parquet file, in row groups of a thousand."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    drawn = pictures(count, side)
+    schema = pa.schema({"image": pa.struct({"bytes": pa.binary()}), "label": pa.int64()})
+    with pq.ParquetWriter(folder / "train.parquet", schema) as writer:
+        for first in range(0, count, each):
+            numbers = range(first, min(first + each, count))
+            images = [{"bytes": next(drawn)} for _ in numbers]
+            columns = {"image": images, "label": [i % 2 for i in numbers]}
+            writer.write_table(pa.table(columns, schema=schema))
+
+
+WRITERS = {"files": write_images, "tar": write_shards, "parquet": write_parquet}
+
+
 def peak(who: int) -> float:
     """Peak memory in megabytes."""
     return resource.getrusage(who).ru_maxrss / 1024
@@ -97,17 +115,14 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=64)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--skip-bad", action="store_true")
-    parser.add_argument(
-        "--shards", action="store_true", help="in tar files of a thousand instead of single files"
-    )
+    parser.add_argument("--format", choices=WRITERS, default="files")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
         read(arguments.read, arguments.workers, arguments.skip_bad)
         return
     with tempfile.TemporaryDirectory() as folder:
-        write = write_shards if arguments.shards else write_images
-        write(Path(folder), arguments.images, arguments.side)
+        WRITERS[arguments.format](Path(folder), arguments.images, arguments.side)
         command = [sys.executable, "-m", "benchmarks.streaming_memory"]
         command += ["--read", folder, "--workers", str(arguments.workers)]
         if arguments.skip_bad:

@@ -55,7 +55,9 @@ def check_transform(
     if t is None:
         t = _draw_coordinates(transform, len(x), generator)
     t = t.double()
-    _check_identity(transform, x, torch.zeros_like(t), inverse_tolerance is not None)
+    _check_identity(
+        transform, x, zero=torch.zeros_like(t), has_inverse=inverse_tolerance is not None
+    )
     y = _check_values(transform, x, t)
     _check_gradient(
         transform,
@@ -88,7 +90,7 @@ def _draw_coordinates(transform: Transform, n: int, generator: torch.Generator) 
     return (uniform - 0.5) * torch.tensor(limits, dtype=torch.float64)
 
 
-def _check_identity(transform: Transform, x: Tensor, zero: Tensor, has_inverse: bool) -> None:
+def _check_identity(transform: Transform, x: Tensor, *, zero: Tensor, has_inverse: bool) -> None:
     """Asserts that zero coordinates are the identity."""
     name = type(transform).__name__
     still = transform(x, zero)
@@ -202,8 +204,9 @@ def _check_samples(distribution: LearnedDistribution, n: int, seed: int) -> Tens
     assert torch.equal(t, again), f"{name}.rsample does not repeat with the same seed"
     assert t.dtype == distribution.extent.dtype, f"{name}.rsample returned {t.dtype}"
     low, high = distribution.support
-    inside = (t >= low - 1e-6 * low.abs()) & (t <= high + 1e-6 * high.abs())
-    assert inside.all(), f"{name} drew a sample outside its support"
+    above = t >= low - 1e-6 * low.abs()
+    below = t <= high + 1e-6 * high.abs()
+    assert (above & below).all(), f"{name} drew a sample outside its support"
     return t
 
 
@@ -295,7 +298,7 @@ def assert_invariant(
     model: nn.Module, x: Tensor, transform: Transform, t: Tensor, tolerance: float = 1e-4
 ) -> None:
     """Asserts that the `invariance_error` of a model is at most `tolerance`."""
-    error = invariance_error(model, x, transform, t)
+    error = invariance_error(model, x=x, transform=transform, t=t)
     assert error <= tolerance, (
         f"not invariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
     )
@@ -331,7 +334,7 @@ def assert_equivariant(
     tolerance: float = 1e-4,
 ) -> None:
     """Asserts that the `equivariance_error` of a model is at most `tolerance`."""
-    error = equivariance_error(model, x, transform, t, action=action)
+    error = equivariance_error(model, x=x, transform=transform, t=t, action=action)
     assert error <= tolerance, (
         f"not equivariant to {type(transform).__name__}: error {error:.3g} above {tolerance:.3g}"
     )

@@ -17,6 +17,14 @@ def test_the_parameters_of_a_noisy_curve_are_recovered(begins):
     assert rise == pytest.approx(2 * (1 - begins) ** 2, rel=0.1)
 
 
+@pytest.mark.parametrize("n", [4, 8, 10])
+def test_few_levels_may_end_before_the_last_candidate(n):
+    levels = (torch.arange(n) + 0.5) / n
+    at, rise = changepoint(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0).square())
+    assert at == pytest.approx(0.5)
+    assert rise == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("curve", [torch.full((16,), 0.3), 1 - LEVELS], ids=["constant", "falling"])
 def test_a_curve_that_does_not_rise_has_no_changepoint(curve):
     at, rise = changepoint(LEVELS, curve)

@@ -29,7 +29,8 @@ def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
     shapes = (levels.double() - candidates[:, None]).clamp_min(0).square()
     shapes = shapes - shapes.mean(dim=1, keepdim=True)  # centred, which eliminates b
     curve = values.double() - values.double().mean()
-    slopes = (shapes @ curve / shapes.square().sum(dim=1)).clamp_min(0)
+    # The sum is 0 for a candidate beyond the last level.
+    slopes = (shapes @ curve / shapes.square().sum(dim=1).clamp_min(1e-12)).clamp_min(0)
     squared_errors = (curve - slopes[:, None] * shapes).square().sum(dim=1)
     best = int(squared_errors.argmin())
     slope = float(slopes[best])

@@ -20,7 +20,8 @@ def exp_affine3d(algebra: Tensor) -> Tensor:
     linear = algebra[..., :3, :3]
     shift = algebra[..., :3, 3:]
     eye = torch.eye(3, dtype=algebra.dtype, device=algebra.device)
-    trace = linear.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None] / 3
+    trace = linear.diagonal(dim1=-2, dim2=-1).sum(-1) / 3
+    trace = trace[..., None, None]
     stretch = (linear + linear.mT) / 2 - trace * eye
     turn = (linear - linear.mT) / 2
     linear = (

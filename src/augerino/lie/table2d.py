@@ -85,7 +85,8 @@ class _Algebra:
     """
 
     def __init__(self, t: Tensor, generators: Tensor, scales: Sequence[float] | None) -> None:
-        self.basis = generators.detach().numpy()[:, :2].reshape(-1, 6).astype(np.float64)
+        upper = generators.detach().numpy()[:, :2]
+        self.basis = upper.reshape(-1, 6).astype(np.float64)
         if scales is not None:
             self.basis *= np.array(scales)[:, None]
         with np.errstate(all="ignore"):  # NaN and overflow are left to the closed form
@@ -191,9 +192,12 @@ def _table(terms_s: int, terms_q: int) -> Array:
     alpha = _coefficients(terms_s, terms_q, odd=0)
     beta = _coefficients(terms_s, terms_q, odd=1)
     both = np.array([alpha, beta])
-    along_s = both[:, :-1, 1:] * np.arange(1, terms_s + 1)
-    along_q = both[:, 1:, :-1] * np.arange(1, terms_q + 1)[:, None]
-    return np.concatenate([both[:, :-1, :-1], along_s, along_q]).reshape(-1, terms_s)
+    values = both[:, :-1, :-1]
+    powers_s = np.arange(1, terms_s + 1)
+    powers_q = np.arange(1, terms_q + 1)[:, None]
+    along_s = both[:, :-1, 1:] * powers_s
+    along_q = both[:, 1:, :-1] * powers_q
+    return np.concatenate([values, along_s, along_q]).reshape(-1, terms_s)
 
 
 def _coefficients(terms_s: int, terms_q: int, odd: int) -> list[list[float]]:

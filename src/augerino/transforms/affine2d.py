@@ -106,7 +106,8 @@ class Affine2d(LieTransform):
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""
         size = (y.shape[-2], y.shape[-1])
-        there = functional.warp(torch.ones_like(y[:, :1]), self.matrix(-t, size))
+        ones = torch.ones_like(y[:, :1])
+        there = functional.warp(ones, self.matrix(-t, size))
         return functional.warp(there, self.matrix(t, size))
 
     def settings(self) -> dict[str, Any]:

@@ -45,7 +45,8 @@ class Points:
 
     def affine(self, pull: Tensor) -> Tensor:
         """Rows of the matrices in sampler coordinates.   pull: (B, 3, 3)   returns (2 B, 3)"""
-        return (pull[:, :2].to(self.plane.dtype) * self.factors).view(-1, 3)
+        upper = pull[:, :2].to(self.plane.dtype)
+        return (upper * self.factors).view(-1, 3)
 
     def gather(self, along: Tensor) -> Tensor:
         """Gradient of the affine rows from that of the grid, as sums over rows, then over columns.
@@ -56,8 +57,9 @@ class Points:
         Returns:
             (n, 2, 3).
         """
-        sums = torch.matmul(self.down, along.view(-1, self.rows, 2 * self.columns))
-        moments = (sums.view(-1, 2 * self.columns) @ self.across).view(-1, 8)
+        width = 2 * self.columns
+        sums = torch.matmul(self.down, along.view(-1, self.rows, width))
+        moments = (sums.view(-1, width) @ self.across).view(-1, 8)
         return moments.index_select(1, self.order).view(-1, 2, 3)
 
 
@@ -134,7 +136,8 @@ class _Batch:
         pixels = max(height * width, points.rows * points.columns)
         image = self.like.element_size() * channels * pixels
         self.small = image <= SMALL
-        self.size = min(max(len(x), 1), torch.get_num_threads() * max(1, PIECE // image))
+        per_thread = max(1, PIECE // image)
+        self.size = min(max(len(x), 1), torch.get_num_threads() * per_thread)
         self._images: Tensor | None = None
         self._grids: Tensor | None = None
 
@@ -194,7 +197,8 @@ class _Batch:
         if self._grids is None:
             self._grids = self.like.new_empty(2 * self.size, self.like.shape[1])
         affine = self.affine[2 * rows.start : 2 * rows.stop]
-        return self._shaped(torch.mm(affine, self.like, out=self._grids[: len(affine)]))
+        out = self._grids[: len(affine)]
+        return self._shaped(torch.mm(affine, self.like, out=out))
 
     def _shaped(self, grid: Tensor) -> Tensor:
         """Reshapes a grid.   grid: (2 n, rows * columns)   returns (n, rows, columns, 2)"""

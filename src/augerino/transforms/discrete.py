@@ -49,8 +49,9 @@ class Flip(Transform):
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         """Diagonal matrices with entries ±1.   t: (B, k)   returns (B, 3, 3)"""
-        signs = dict(zip(self.names, (1 - 2 * lie.at_least_float32(t)).unbind(-1), strict=True))
-        one = torch.ones_like(next(iter(signs.values())))
+        columns = (1 - 2 * lie.at_least_float32(t)).unbind(-1)
+        signs = dict(zip(self.names, columns, strict=True))
+        one = torch.ones_like(columns[0])
         x = signs.get("flip_horizontal", one)
         y = signs.get("flip_vertical", one)
         return torch.diag_embed(torch.stack([x, y, one], dim=-1))

@@ -113,10 +113,10 @@ def warp(
             )
         factors, plane = _points(height, width, window, dtype=dtype, device=x.device)
         affine = pull[:, :2].to(dtype) * factors
-        grid = (affine.reshape(-1, 3) @ plane.flatten(1)).view(x.shape[0], 2, *window)
+        grid = affine.reshape(-1, 3) @ plane.flatten(1)
         out = F.grid_sample(
             x.to(dtype),
-            grid.permute(0, 2, 3, 1),
+            grid.view(x.shape[0], 2, *window).permute(0, 2, 3, 1),
             mode=sampling,
             padding_mode=padding,
             align_corners=ALIGN_CORNERS,
@@ -147,8 +147,10 @@ def _points(
     """
     rows, columns = window
     half_x, half_y = frame(height, width)
-    u = (torch.arange(columns, dtype=dtype, device=device) * 2 + 1) / width - columns / width
-    v = (torch.arange(rows, dtype=dtype, device=device) * 2 + 1) / height - rows / height
+    column = torch.arange(columns, dtype=dtype, device=device)
+    row = torch.arange(rows, dtype=dtype, device=device)
+    u = (column * 2 + 1) / width - columns / width
+    v = (row * 2 + 1) / height - rows / height
     plane = torch.stack(
         [
             u.expand(rows, columns),
@@ -156,7 +158,10 @@ def _points(
             torch.ones_like(u).expand(rows, columns),
         ]
     )
-    factors = [[1.0, half_y / half_x, 1 / half_x], [half_x / half_y, 1.0, 1 / half_y]]
+    factors = [
+        [1.0, half_y / half_x, 1 / half_x],
+        [half_x / half_y, 1.0, 1 / half_y],
+    ]
     return torch.tensor(factors, dtype=dtype, device=device), plane
 
 

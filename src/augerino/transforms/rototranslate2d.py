@@ -85,7 +85,10 @@ class RotoTranslate2d(Transform):
             (B, 3, 3).
         """
         cos, sin, x, y = self._parts(t, size)
-        return _stack((cos, -sin, x), (sin, cos, y))
+        return _stack(
+            (cos, -sin, x),
+            (sin, cos, y),
+        )
 
     def inverse_matrix(self, t: Tensor, size: Size) -> Tensor:
         """Inverses of `matrix(t, size)`; they are not the elements at -t.
@@ -98,7 +101,10 @@ class RotoTranslate2d(Transform):
             (B, 3, 3).
         """
         cos, sin, x, y = self._parts(t, size)
-        return _stack((cos, sin, -cos * x - sin * y), (-sin, cos, sin * x - cos * y))
+        return _stack(
+            (cos, sin, -cos * x - sin * y),
+            (-sin, cos, sin * x - cos * y),
+        )
 
     def point_map(self, t: Tensor, size: Size) -> Tensor:
         """Group elements in pixels from the image centre.   t: (B, 3)   returns (B, 3, 3)"""
@@ -111,7 +117,8 @@ class RotoTranslate2d(Transform):
 
     def window(self, canvas: Size) -> Size:
         """(height, width) of the image that has this canvas."""
-        most = math.ceil(sum(canvas) * self.padding / 2 / (1 + 2 * self.padding)) + 1
+        estimate = sum(canvas) * self.padding / 2 / (1 + 2 * self.padding)
+        most = math.ceil(estimate) + 1
         # The margin never decreases with the side, so at most one margin fits.
         for margin in range(max(0, most - 3), most + 1):
             size = canvas[0] - 2 * margin, canvas[1] - 2 * margin
@@ -127,19 +134,22 @@ class RotoTranslate2d(Transform):
         """Moves images on their canvas.   x: (B, C, H, W)   t: (B, 3)   returns (B, C, *canvas)"""
         self.check(x, t)
         size = _size(x)
-        return functional.warp(x, self.inverse_matrix(_precise(t, x), size), size=self.canvas(size))
+        pull = self.inverse_matrix(_precise(t, x), size)
+        return functional.warp(x, pull, size=self.canvas(size))
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         """Moves maps back and crops.   y: (B, C, *canvas)   t: (B, 3)   returns (B, C, H, W)"""
         self.check(y, t)
         canvas = _size(y)
-        return functional.warp(y, self.matrix(_precise(t, y), canvas), size=self.window(canvas))
+        pull = self.matrix(_precise(t, y), canvas)
+        return functional.warp(y, pull, size=self.window(canvas))
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""
-        ones = torch.ones_like(y[:, :1])
         height, width = self.window(_size(y))
-        return self.inverse(self.forward(ones[..., :height, :width], t), t)
+        ones = torch.ones_like(y[:, :1])[..., :height, :width]
+        there = self.forward(ones, t)
+        return self.inverse(there, t)
 
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor."""

@@ -103,8 +103,10 @@ class TimeScale(_InTime):
 
     def offset(self, t: Tensor, samples: int) -> Tensor:
         """(e^-t - 1) times the distance from the centre.   t: (B, 1)   returns (B, T)"""
-        from_middle = torch.arange(samples, dtype=t.dtype, device=t.device) - (samples - 1) / 2
-        return torch.expm1(-t.clamp(-lie.SATURATION, lie.SATURATION)) * from_middle
+        position = torch.arange(samples, dtype=t.dtype, device=t.device)
+        from_centre = position - (samples - 1) / 2
+        clamped = t.clamp(-lie.SATURATION, lie.SATURATION)
+        return torch.expm1(-clamped) * from_centre
 
 
 class Gain(Transform):
@@ -179,7 +181,8 @@ def white_noise(x: Tensor, t: Tensor) -> Tensor:
     """
     position = torch.arange(x[0].numel(), device=x.device)
     item = _hash(_bits(x) ^ _hash(position)).sum(dim=1, keepdim=True)
-    key = _hash(item ^ (item >> 32)) ^ _hash(_bits(t)).sum(dim=1, keepdim=True)
+    level = _hash(_bits(t)).sum(dim=1, keepdim=True)
+    key = _hash(item ^ (item >> 32)) ^ level
     first = _hash(_hash(position) ^ _hash(key))
     second = _hash(first ^ 0x9E3779B9)
     # Box-Muller
@@ -190,7 +193,8 @@ def white_noise(x: Tensor, t: Tensor) -> Tensor:
 
 def _bits(value: Tensor) -> Tensor:
     """Bits of float32 numbers as integers in 0 .. 2^32 - 1.   value: (B, ...)   returns (B, n)"""
-    return value.detach().float().flatten(1).contiguous().view(torch.int32).long() & _WORD
+    numbers = value.detach().float().flatten(1).contiguous()
+    return numbers.view(torch.int32).long() & _WORD
 
 
 def _hash(word: Tensor) -> Tensor:

@@ -259,7 +259,7 @@ class TestRowGroups:
         assert (
             sorted(items.tolist()) == list(range(35))
             and len(read) == 7
-            and len(pictures._read) <= 2
+            and len(pictures._open) <= 2
         )
 
     def test_workers_read_row_groups_of_their_own(self, folder):

@@ -50,6 +50,16 @@ def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
         assert int(y) == number % 2
 
 
+def test_shards_that_fit_into_memory_are_checked_image_by_image(tmp_path, monkeypatch):
+    monkeypatch.setattr(streams, "LOOKED", 2)
+    other = [("9.png", encoded(picture(9, 6, 6))), ("9.cls", b"1")]
+    write_tar(tmp_path / "all.tar", [*members(8), *other])
+    with pytest.raises(ag.InputError, match=r"must be of one size, but picture 0 of all\.tar"):
+        open_dataset(tmp_path)
+    monkeypatch.setattr(streams, "MEMORY", 0)
+    assert open_dataset(tmp_path).shape == (3, 8, 8)
+
+
 def test_read_from_disk_they_are_the_same(tmp_path, streamed):
     folder = shard_folder(tmp_path)
     source = open_dataset(folder)
@@ -228,7 +238,7 @@ class TestRefused:
 
 
 def test_a_few_shards_are_open_at_a_time(tmp_path, streamed, monkeypatch):
-    monkeypatch.setattr(tar_shards, "OPEN", 2)
+    monkeypatch.setattr(tar_shards.TarPictures, "n_open", 2)
     train = open_dataset(shard_folder(tmp_path, shards=5)).train
     everything(train)
     assert len(train.pictures._open) == 2

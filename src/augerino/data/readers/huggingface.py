@@ -5,13 +5,12 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from augerino.data.readers import archives, array_files, streams
+from augerino.data.readers import array_files, arrow, streams
 from augerino.data.readers.archives import ArrayHeader
 from augerino.data.readers.naming import (
     INPUT_NAMES,
@@ -23,11 +22,9 @@ from augerino.data.readers.naming import (
     some,
 )
 from augerino.data.readers.raw import RawDataset, ReadOptions
-from augerino.data.readers.row_groups import RowGroups, image_file, reading, row_groups
+from augerino.data.readers.row_groups import RowGroups
 from augerino.data.readers.streams import Pictures
 from augerino.errors import InputError
-
-Column = tuple[str, str]  # part, name
 
 
 def is_dataset(folder: Path) -> bool:
@@ -45,7 +42,6 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     _need_pyarrow()
     root = path if path.is_dir() else path.parent
     files = _find_files(path)
-    tables, features = {}, {}
     notes: list[str] = []
     test, unused = choose_parts(list(files))
     if test == "validation":
@@ -53,136 +49,31 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     if unused:
         notes.append(f"Parts that are not used: {some(unused)}.")
     train = "train" if "train" in files else next(iter(files))
-    parts = [train] + ([test] if test is not None and train == "train" else [])
-    for part in parts:
-        tables[part] = Table(root, files[part])
-        features[part] = tables[part].features()
-    names = [name for part in parts for name in files[part]]
+    parts = [files[train]]
+    if test is not None and train == "train":
+        parts.append(files[test])
+    names = [name for part in parts for name in part]
     raw = RawDataset("images", None, None, (), notes=notes, root=root, files=names)
-    columns = tables[train].names()
-    image = _image_column(tables[train].schema, features[train])
+    schema = arrow.read_schema(root, names[0])
+    features = _features(schema)
+    image = _image_column(schema, features)
     if image is None:
-        return _read_arrays(shown(path), tables, features[train], options, raw)
-    target = _target_column(shown(path), columns, image, options)
-    large = any(tables[part].large for part in parts)
-    pictures = (
-        RowGroups(root, names, image)
-        if large
-        else ArrowPictures([tables[part] for part in parts], image)
-    )
+        return _read_arrays(shown(path), parts, schema, options, raw)
+    target = _target_column(shown(path), list(schema.names), image, options)
+    if all(name.endswith(".parquet") for name in names):
+        pictures: Pictures = RowGroups(root, names, image)
+    else:
+        pictures = arrow.ArrowPictures(root, names, image)
     loaded = streams.load(pictures, options)
-    raw.inputs, raw.shape = loaded.images, loaded.form.shape
+    raw.inputs = loaded.images
+    raw.shape = loaded.form.shape
     raw.notes += loaded.notes
-    targets = [to_numpy(tables[part].column(target), target) for part in parts]
+    targets = [arrow.to_numpy(arrow.read_column(root, part, target), target) for part in parts]
     raw.targets = np.concatenate(targets)[loaded.kept]
-    raw.class_names = _class_names(features[train], target)
+    raw.class_names = _class_names(features, target)
     if len(parts) > 1:
         raw.test = loaded.kept >= len(targets[0])
     return raw
-
-
-class Table:
-    """The rows of one part. Arrow files are mapped, not read; parquet files are read as they are, images still encoded.
-
-    What goes to a worker process is where the files are; they are opened there again.
-    """
-
-    def __init__(self, root: Path, files: list[str]) -> None:
-        self.root, self.files = root, files
-        self._table: Any = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_table": None}
-
-    @property
-    def table(self) -> Any:
-        if self._table is None:
-            self._table = self._read(None)
-        return self._table
-
-    def _read(self, columns: list[str] | None) -> Any:
-        import pyarrow as pa
-
-        with reading(self.root):
-            table = pa.concat_tables(
-                [_open_table(self.root / name, columns) for name in self.files]
-            )
-            for column in table.columns:
-                for chunk in column.chunks:
-                    chunk.validate(
-                        full=True
-                    )  # offsets of a damaged file would lead outside of memory
-            return table
-
-    @cached_property
-    def large(self) -> bool:
-        """Whether this is parquet with images that are more than is held in memory: a column of it is read when asked for."""
-        if not all(name.endswith(".parquet") for name in self.files):
-            return False
-        if _image_column(self.schema, self.features()) is None:
-            return False
-        return (
-            sum(group.bytes for name in self.files for group in row_groups(self.root, name))
-            > streams.MEMORY
-        )
-
-    @cached_property
-    def schema(self) -> Any:
-        import pyarrow.parquet as pq
-
-        if self._table is None and self.files[0].endswith(".parquet"):
-            with reading(self.root):
-                return pq.read_schema(self.root / self.files[0])
-        return self.table.schema
-
-    def names(self) -> list[str]:
-        return list(self.schema.names)
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def column(self, name: str) -> Any:
-        if name not in self.names():
-            raise InputError(
-                f"All parts of {shown(self.root)} must have the column '{shown(name)}'."
-            )
-        return self._read([name]).column(name) if self.large else self.table.column(name)
-
-    def features(self) -> dict[str, dict[str, Any]]:
-        """What the `datasets` package wrote about the columns, if it did."""
-        text = (self.schema.metadata or {}).get(b"huggingface", b"{}")
-        try:
-            features = json.loads(text)["info"]["features"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return {}
-        return (
-            {name: value for name, value in features.items() if isinstance(value, dict)}
-            if isinstance(features, dict)
-            else {}
-        )
-
-
-class ArrowPictures(Pictures):
-    """The images in a column of tables, one table behind the other."""
-
-    def __init__(self, tables: list[Table], column: str) -> None:
-        self.tables, self.column = tables, column
-        self.ends = np.cumsum([len(table) for table in tables])
-
-    def __len__(self) -> int:
-        return int(self.ends[-1])
-
-    def _place(self, i: int) -> tuple[Table, int]:
-        which = int(np.searchsorted(self.ends, i, side="right"))
-        return self.tables[which], i - (int(self.ends[which - 1]) if which else 0)
-
-    def name(self, i: int) -> str:
-        table, row = self._place(i)
-        return f"row {row} of {table.files[0]}"
-
-    def open(self, i: int) -> BinaryIO:
-        table, row = self._place(i)
-        return image_file(table.column(self.column)[row].as_py(), table.root, self.name(i))
 
 
 def _need_pyarrow() -> None:
@@ -249,27 +140,16 @@ def _json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _open_table(path: Path, columns: list[str] | None) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not path.is_file():
-        raise InputError(f"The dataset names a file that is not there: {shown(path)}.")
-    if path.suffix == ".parquet":
-        described = pq.ParquetFile(path).metadata
-        if columns is None:
-            archives.check_memory(
-                path,
-                sum(
-                    described.row_group(i).total_byte_size for i in range(described.num_row_groups)
-                ),
-            )
-        return pq.read_table(path, columns=columns)
-    mapped = pa.memory_map(str(path))
+def _features(schema: Any) -> dict[str, dict[str, Any]]:
+    """What the `datasets` package wrote about the columns, if it did."""
+    text = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
-        return pa.ipc.open_stream(mapped).read_all()
-    except pa.ArrowInvalid:
-        return pa.ipc.open_file(mapped).read_all()
+        features = json.loads(text)["info"]["features"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    if not isinstance(features, dict):
+        return {}
+    return {name: value for name, value in features.items() if isinstance(value, dict)}
 
 
 def _image_column(schema: Any, features: Mapping[str, dict[str, Any]]) -> str | None:
@@ -316,69 +196,27 @@ def _class_names(features: Mapping[str, dict[str, Any]], target: str) -> tuple[s
 
 
 def _read_arrays(
-    path: str,
-    tables: dict[str, Table],
-    features: Mapping[str, dict[str, Any]],
-    options: ReadOptions,
-    raw: RawDataset,
+    path: str, parts: list[list[str]], schema: Any, options: ReadOptions, raw: RawDataset
 ) -> RawDataset:
     """Columns of numbers as the arrays of an archive: x_train, y_train, and so on."""
-    names = list(next(iter(tables.values())).names())
+    names = list(schema.names)
     inputs = next((name for alias in INPUT_NAMES for name in names if name.lower() == alias), None)
     if inputs is None:
         raise InputError(
             f"{path} has no column of images, nor one called {some(list(INPUT_NAMES[:4]))}, but: {some(names)}."
         )
     target = _target_column(path, names, inputs, options)
-    suffixes = dict(zip(tables, ("train", "test"), strict=False))
-    arrays = {
-        f"{role}_{suffixes[part]}": to_numpy(table.column(name), name)
-        for part, table in tables.items()
-        for role, name in (("x", inputs), ("y", target))
-    }
-    raw.class_names = _class_names(features, target)
+    arrays = {}
+    for part, files in zip(("train", "test"), parts, strict=False):
+        for role, name in (("x", inputs), ("y", target)):
+            column = arrow.read_column(raw.root, files, name)
+            arrays[f"{role}_{part}"] = arrow.to_numpy(column, name)
+    raw.class_names = _class_names(_features(schema), target)
     headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
-    plain = replace(options, target=None)  # the target has been chosen by its column name
     return array_files.read_arrays(
-        path, headers, lambda wanted: {name: arrays[name] for name in wanted}, plain, raw
+        path,
+        headers,
+        lambda wanted: {name: arrays[name] for name in wanted},
+        replace(options, target=None),  # the target has been chosen by its column name
+        raw,
     )
-
-
-def to_numpy(column: Any, name: str) -> np.ndarray:
-    """A column of numbers, strings, or lists of numbers all of the same lengths, as one array."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    shape = [len(array)]
-    while True:
-        if isinstance(array, pa.ExtensionArray):
-            array = array.storage
-        if array.null_count:
-            raise InputError(
-                f"The column '{shown(name)}' has empty cells: fill them, or remove those rows."
-            )
-        if not (
-            pa.types.is_list(array.type)
-            or pa.types.is_large_list(array.type)
-            or pa.types.is_fixed_size_list(array.type)
-        ):
-            break
-        lengths = pc.unique(pc.list_value_length(array)).to_pylist()
-        if len(lengths) != 1:
-            raise InputError(f"The lists in the column '{shown(name)}' must all be of one length.")
-        shape.append(lengths[0])
-        array = array.flatten()
-    kind = array.type
-    if pa.types.is_dictionary(kind):
-        array = array.dictionary_decode()
-        kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return np.array([shown(word) for word in array.to_pylist()]).reshape(shape)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise InputError(
-            f"The column '{shown(name)}' must hold numbers or strings, but holds {kind}."
-        )
-    return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)

@@ -23,18 +23,24 @@ from augerino.runtime import distributed
 
 Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
 MEND = "Repair or remove it, or skip bad files with --skip-bad."
-LOOKED = 2000  # sharded images whose headers are read beforehand
+LOOKED = 2000  # images whose headers are read beforehand, if shards are larger than MEMORY
 MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
 
 
 class Pictures(ABC):
     """Encoded images by number. A subclass says how many there are, what each is called, and opens one.
 
-    Images in shards set `shard_ends`, the index after the last image of each, and `n_mixed`, how many are mixed.
+    Images in shards (`ShardedPictures`) are read a few shards at a time.
+
+    Attributes:
+        shard_ends: index after the last image of each shard; None if the images are not in shards.
+        n_mixed: shards that a random order mixes.
+        n_bytes: size of all shards together.
     """
 
     shard_ends: np.ndarray | None = None
     n_mixed: int = N_MIXED
+    n_bytes: int = 0
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -283,14 +289,13 @@ def _read_headers(
 
 
 def _looked(pictures: Pictures) -> np.ndarray:
-    """Which images are looked at beforehand: all, but of many in shards, which would have to be read whole, a few of each."""
-    if pictures.shard_ends is None or len(pictures) <= LOOKED:
+    """Images whose headers are read beforehand: all; of shards too large to be read twice, a few of each."""
+    if pictures.shard_ends is None or pictures.n_bytes <= MEMORY or len(pictures) <= LOOKED:
         return np.arange(len(pictures))
-    each = max(1, LOOKED // len(pictures.shard_ends))
+    n_each = max(1, LOOKED // len(pictures.shard_ends))
     starts = np.concatenate([[0], pictures.shard_ends[:-1]])
-    return np.concatenate(
-        [np.arange(a, min(a + each, b)) for a, b in zip(starts, pictures.shard_ends, strict=True)]
-    )
+    ends = np.minimum(starts + n_each, pictures.shard_ends)
+    return np.concatenate([np.arange(start, end) for start, end in zip(starts, ends, strict=True)])
 
 
 def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, options: ReadOptions) -> Form:

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import tarfile
-from collections import OrderedDict
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,13 +24,13 @@ from augerino.data.readers.naming import (
 )
 from augerino.data.readers.pictures import EXTENSIONS, UnreadableImage
 from augerino.data.readers.raw import RawDataset, ReadOptions
-from augerino.data.readers.streams import Pictures, report
+from augerino.data.readers.sharded import ShardedPictures
+from augerino.data.readers.streams import report
 from augerino.data.readers.tarballs import Careful
 from augerino.errors import InputError
 
 LARGEST_PICTURE = 2**28  # bytes
 LARGEST_LABEL = 2**16
-OPEN = 64  # shards at a time
 _MISSING = object()
 
 
@@ -74,9 +73,7 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     for i, name in enumerate(names):
         indexed.append(_index(root / name, name, options.target))
         report(options.on_progress, i + 1, len(names))
-    pictures = TarPictures(
-        root, names, [shard.offsets for shard in indexed], [shard.sizes for shard in indexed]
-    )
+    pictures = TarPictures(root, names, indexed)
     loaded = streams.load(pictures, options)
     raw = RawDataset(
         "images",
@@ -95,40 +92,34 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     return raw
 
 
-class TarPictures(Pictures):
-    """Pictures by where they lie in tar files, which are opened as needed, a few at a time."""
+class TarPictures(ShardedPictures):
+    """Images at known offsets of tar files."""
 
-    shard_ends: np.ndarray
+    n_open = 64
 
-    def __init__(
-        self, root: Path, shards: list[str], offsets: list[np.ndarray], sizes: list[np.ndarray]
-    ) -> None:
-        self.root, self.shards = str(root), shards
-        self.offsets, self.sizes = np.concatenate(offsets), np.concatenate(sizes)
-        self.shard_ends = np.cumsum([len(part) for part in offsets])
-        self._open: OrderedDict[int, BinaryIO] = OrderedDict()
+    def __init__(self, root: Path, shards: list[str], indexed: "list[_Shard]") -> None:
+        self.root = str(root)
+        self.shards = shards
+        self.offsets = np.concatenate([shard.offsets for shard in indexed])
+        self.sizes = np.concatenate([shard.sizes for shard in indexed])
+        lengths = [len(shard.offsets) for shard in indexed]
+        super().__init__(lengths, n_bytes=int(self.sizes.sum(dtype=np.int64)))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_open": OrderedDict()}  # a worker process opens what it reads
+    def open_shard(self, number: int) -> BinaryIO:
+        return open(Path(self.root, self.shards[number]), "rb")
 
-    def __del__(self) -> None:
-        for file in self.__dict__.get("_open", {}).values():
-            file.close()
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    def _shard(self, i: int) -> int:
-        return int(np.searchsorted(self.shard_ends, i, side="right"))
+    def close_shard(self, opened: BinaryIO) -> None:
+        opened.close()
 
     def name(self, i: int) -> str:
-        shard = self._shard(i)
-        return f"picture {i - (int(self.shard_ends[shard - 1]) if shard else 0)} of {self.shards[shard]}"
+        shard, place = self.locate(i)
+        return f"picture {place} of {self.shards[shard]}"
 
     def open(self, i: int) -> BinaryIO:
-        shard, size, offset = self._shard(i), int(self.sizes[i]), int(self.offsets[i])
+        shard, _ = self.locate(i)
+        size = int(self.sizes[i])
         try:
-            data = _read_at(self._file(shard), size, offset)
+            data = _read_at(self.shard(shard), size, int(self.offsets[i]))
         except OSError as error:
             raise UnreadableImage(
                 f"{shown(self.name(i))} cannot be read: {error.strerror or error}."
@@ -138,13 +129,6 @@ class TarPictures(Pictures):
                 f"{shown(self.name(i))} is cut off: the shard has become shorter."
             )
         return io.BytesIO(data)
-
-    def _file(self, shard: int) -> BinaryIO:
-        file = self._open.pop(shard, None) or open(Path(self.root, self.shards[shard]), "rb")  # noqa: SIM115 (kept)
-        self._open[shard] = file  # the one used last stands last
-        if len(self._open) > OPEN:
-            self._open.popitem(last=False)[1].close()
-        return file
 
 
 def _read_at(file: BinaryIO, size: int, offset: int) -> bytes:

@@ -72,7 +72,9 @@ class VectorField(_Dense):
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""
         height, width = self.transform.window(_size(y))
-        return self._back(self._there(torch.ones_like(y[:, :1, :height, :width]), t), t)
+        ones = torch.ones_like(y[:, :1, :height, :width])
+        there = self._there(ones, t)
+        return self._back(there, t)
 
     def visibility(self, y: Tensor, t: Tensor) -> Tensor:
         """Fraction of each pixel of g^-1 y that comes from y, (B, 1, H, W)."""

@@ -121,6 +121,13 @@ def _affine(x: Tensor, matrix: Tensor, *, before: Size, after: Size) -> Tensor:
     with torch.autocast(x.device.type, enabled=False):
         points = lie.at_least_float32(x)
         matrix = matrix.to(points.dtype)
-        centred = points - points.new_tensor([before[1] / 2, before[0] / 2])
-        moved = centred @ matrix[:, :2, :2].mT + matrix[:, None, :2, 2]
-        return (moved + points.new_tensor([after[1] / 2, after[0] / 2])).to(x.dtype)
+        linear = matrix[:, :2, :2]
+        shift = matrix[:, None, :2, 2]
+        moved = (points - _centre(points, before)) @ linear.mT + shift
+        return (moved + _centre(points, after)).to(x.dtype)
+
+
+def _centre(points: Tensor, size: Size) -> Tensor:
+    """Centre (x, y) of images of (height, width), with the dtype and device of points."""
+    height, width = size
+    return points.new_tensor([width / 2, height / 2])
