@@ -191,7 +191,10 @@ class TestLearn:
     @pytest.mark.parametrize("name", ["signals", "clouds"])
     def test_signals_and_clouds_are_embedded_too(self, capsys, name):
         assert main(["learn", name, "--epochs", "1", "--no-baseline", "--out", "run"]) == 0
-        assert "bounds moved by asking 19 held-back items" in capsys.readouterr().out
+        assert (
+            "extents learned by probing with 19 held-out training samples"
+            in capsys.readouterr().out
+        )
         result = json.loads(Path("run/result.json").read_text())
         assert result["kind"] == {"signals": "signals", "clouds": "points"}[name]
         assert any(c["true"] is not None for c in result["coordinates"])
@@ -338,15 +341,15 @@ class TestWrongInput:
             ),
             (
                 ["--method", "gradient", "--tolerance", "0.5"],
-                "--tolerance has no part in --method gradient",
+                "--tolerance has no effect with --method gradient",
             ),
             (
                 ["--method", "probe", "--reg-weight", "3"],
-                "--reg-weight has no part in --method probe",
+                "--reg-weight has no effect with --method probe",
             ),
             (
                 ["--method", "gradient", "--probe.shell", "1.5"],
-                "--probe has no part in --method gradient",
+                "--probe has no effect with --method gradient",
             ),
             (["--probe.shell", "0.5"], "augerino: probe.shell must lie between 1.001 and 100"),
             (["--seed", "-1"], "seed must lie between 0"),
@@ -358,10 +361,10 @@ class TestWrongInput:
             (["--device", "gpu"], "The device 'gpu' cannot be used here"),
             (["--device", "meta"], "The device 'meta' cannot be used here"),
             (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
-            (["--resume", "x", "--epochs", "40"], "leave out --epochs"),
-            (["sprites", "--resume", "x"], "leave out sprites"),
+            (["--resume", "x", "--epochs", "40"], "Remove --epochs"),
+            (["sprites", "--resume", "x"], "Remove sprites"),
             (["--resume", "nowhere"], "nowhere is not a run folder: it contains no config.json"),
-            (["--resume", "x", "--epochs", "7"], "leave out --epochs"),
+            (["--resume", "x", "--epochs", "7"], "Remove --epochs"),
         ],
     )
     def test_one_sentence_exit_code_two_and_no_folder(self, capsys, words, message):
@@ -466,7 +469,7 @@ class TestWrongInput:
     def test_a_finished_run_is_not_resumed(self, capsys):
         main(["learn", *QUICK, "--out", "run"])
         assert main(["learn", "--resume", "run"]) == 2
-        assert "finished already" in capsys.readouterr().err
+        assert "already finished" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         "content", ["", "{", "[]", "{}", '{"recipe": {"coordinates": 5}, "data": "sprites"}']
@@ -521,7 +524,7 @@ class TestWrongInput:
         assert main(["learn", "--resume", "run"]) == 2
         said = capsys.readouterr().err
         assert (
-            f"{name} cannot be {value!r}" in said
+            f"invalid value of {name}: {value!r}" in said
             and "config.json" in said
             and said.count("\n") == 1
         )
@@ -545,7 +548,7 @@ class TestWrongInput:
         for words in ([], ["--net", "small"]):
             assert main(["learn", "--resume", "run", *words]) == 2
             assert (
-                "repeat it after --resume, as --net mine:net" in capsys.readouterr().err
+                "Confirm that it may run by adding --net mine:net" in capsys.readouterr().err
                 and not Path("executed").exists()
             )
         monkeypatch.setattr(learn_command, "write_outcome", lambda outcome: None)

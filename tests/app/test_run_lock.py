@@ -321,7 +321,7 @@ def test_both_commands_reject_a_folder_that_another_process_writes(
 def test_take_over_needs_resume(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["learn", *QUICK, "--take-over"]) == 2
-    assert "add --resume" in capsys.readouterr().err and not any(tmp_path.iterdir())
+    assert "--take-over needs --resume" in capsys.readouterr().err and not any(tmp_path.iterdir())
 
 
 def test_a_worker_of_trials_ends_with_the_run_that_started_it(tmp_path):

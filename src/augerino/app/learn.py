@@ -54,14 +54,14 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         write_outcome(run.train())
     except KeyboardInterrupt:
         screen.console.print(
-            f"\nInterrupted. Go on with:  {_again(run.folder, run.settings)}", soft_wrap=True
+            f"\nInterrupted. Resume with:  {_again(run.folder, run.settings)}", soft_wrap=True
         )
         return 130
     except RuntimeError as error:
         if not (isinstance(error, ProcessLost) or distributed.is_lost(error)):
             raise
         raise ProcessLost(
-            "Another process of this training ended, or all were told to end. Go on with:  "
+            "Another process of this training has ended, or the job was terminated. Resume with:  "
             f"{_again(run.folder, run.settings)}  in one process or in several."
         ) from error
     return 0
@@ -71,9 +71,7 @@ def _begin(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run
     """A new run. Validates the whole set-up before the run folder is created."""
     recipe, settings = _settings(options)
     if options.take_over:
-        raise InputError(
-            "--take-over is for a run that is gone on with: add --resume RUN, or leave it out."
-        )
+        raise InputError("--take-over needs --resume RUN.")
     if settings["tensorboard"]:
         tensorboard("unused")  # raises now if the package is missing
     dataset = open_data(settings, recipe.seed)
@@ -106,7 +104,7 @@ def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) ->
         return
     if distributed.is_first():
         raise InputError(
-            f"The data {dataset.path} have changed since {folder.path} was begun: start a new run."
+            f"The data {dataset.path} have changed since {folder.path} was started. Start a new run."
         )
     raise InputError(
         f"Process {distributed.rank()} finds other data at {dataset.path} than the first one: copy them."
@@ -151,7 +149,8 @@ def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
     for name in idle:
         if getattr(recipe, name) != getattr(Recipe, name):
             raise InputError(
-                f"--{name.replace('_', '-')} has no part in --method {recipe.method}: leave one of them out."
+                f"--{name.replace('_', '-')} has no effect with --method {recipe.method}. "
+                "Remove one of them."
             )
     settings = {name: getattr(options, name) for name in _OWN}
     if "data" in settings and Path(options.data).exists():
@@ -185,11 +184,11 @@ def _reopen(
     )
     others = [word for word in words[1:] if word not in known]
     if others:
-        raise InputError(f"--resume goes on with the run's own settings: leave out {others[0]}.")
+        raise InputError(f"--resume uses the settings of the run. Remove {others[0]}.")
     folder = RunFolder.open(str(options.resume))
     if folder.finished:
         raise InputError(
-            f"{folder.path} is finished already; its answer is in {folder.path / 'result.json'}."
+            f"{folder.path} is already finished. Its result is in {folder.path / 'result.json'}."
         )
     config = folder.read_config()
     try:
@@ -197,9 +196,9 @@ def _reopen(
         settings: dict[str, Any] = {name: config["settings"][name] for name in _OWN}
         for name, value in settings.items():
             if not isinstance(value, _OWN[name]):
-                raise TypeError(f"{name} cannot be {value!r}")
+                raise TypeError(f"invalid value of {name}: {value!r}")
         if settings["seeds"] < 1:
-            raise TypeError(f"seeds cannot be {settings['seeds']}")
+            raise TypeError(f"invalid value of seeds: {settings['seeds']}")
         recipe = Recipe(**{**config["recipe"], **named})
         fingerprint = str(config["fingerprint"])
     except (KeyError, TypeError) as error:
@@ -214,11 +213,12 @@ def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
     """A file may name a network, but code that is not ours runs only where the command line names it too."""
     if ":" in net and options.net != net:
         raise InputError(
-            f"{folder.path} was begun with the network '{net}', which is code of yours: repeat it after --resume, as --net {net}."
+            f"{folder.path} was started with your own network '{net}'. "
+            f"Confirm that it may run by adding --net {net}."
         )
     if options.net not in (LearnOptions.net, net):
         raise InputError(
-            f"{folder.path} was begun with the network '{net}': leave out --net {options.net}."
+            f"{folder.path} was started with the network '{net}'. Remove --net {options.net}."
         )
 
 

@@ -136,13 +136,10 @@ def _print(trained: Trained, outcome: measuring.Outcome, report: str) -> None:
     has_images = trained.dataset.kind in ("images", "masks")
     command = ["augerino", "export", str(trained.folder.path), "--to"]
     export = shlex.join([*command, "torchvision" if has_images else "policy"])
-    mover = (
-        f"asking {learned.n_probe_items} held-back items"
-        if learned.n_probe_items
-        else "the gradient"
-    )
-    screen.console.print(
-        f"\nTrained in {learned.seconds:.0f} s, bounds moved by {mover}. Report: {report}\n"
-        f"Take it elsewhere:  {export}",
-        soft_wrap=True,
-    )
+    method = "the gradient"
+    if learned.n_probe_items:
+        method = f"probing with {learned.n_probe_items} held-out training samples"
+    screen.console.print()
+    screen.say(f"Trained in {learned.seconds:.0f} s, extents learned by {method}.")
+    screen.say(f"Report: {report}")
+    screen.say(f"Export: {export}")
