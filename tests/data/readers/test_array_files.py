@@ -370,7 +370,7 @@ class TestTargets:
                 r"10 of 20 targets are NaN or Inf \(the first is number 0\)",
             ),
             (np.zeros(20, dtype=int), None, "only one class"),
-            (np.arange(20), None, "The class '0' has only one item.*--task regression"),
+            (np.arange(20), None, "The class '0' has only one sample.*--task regression"),
             (random.normal(size=(20, 3)), "classification", "one label an item"),
             (np.zeros(20, dtype=complex), None, "numbers or strings"),
             (np.where(Y, 1e300, 0.1), None, "range of float32"),

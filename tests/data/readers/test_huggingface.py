@@ -215,7 +215,7 @@ class TestRowGroups:
     def folder(self, tmp_path, monkeypatch):
         pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         monkeypatch.setattr(streams, "MEMORY", 0)
-        monkeypatch.setattr(streams, "LOOKED", 8)
+        monkeypatch.setattr(streams, "MAX_HEADERS", 8)
         for part, first, n in (("train-0", 0, 20), ("train-1", 20, 15), ("test-0", 35, 9)):
             numbers = range(first, first + n)
             table = pa.table(

@@ -29,7 +29,7 @@ def members(n=6, label=lambda i: b"%d" % (i % 2), ending="cls"):
 def streamed(monkeypatch):
     """Nothing fits into memory, and few headers are looked at."""
     monkeypatch.setattr(streams, "MEMORY", 0)
-    monkeypatch.setattr(streams, "LOOKED", 8)
+    monkeypatch.setattr(streams, "MAX_HEADERS", 8)
 
 
 def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
@@ -51,7 +51,7 @@ def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
 
 
 def test_shards_that_fit_into_memory_are_checked_image_by_image(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "LOOKED", 2)
+    monkeypatch.setattr(streams, "MAX_HEADERS", 2)
     other = [("9.png", encoded(picture(9, 6, 6))), ("9.cls", b"1")]
     write_tar(tmp_path / "all.tar", [*members(8), *other])
     with pytest.raises(ag.InputError, match=r"must be of one size, but picture 0 of all\.tar"):
