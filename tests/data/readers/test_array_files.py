@@ -127,7 +127,7 @@ class TestInputs:
             and said(source, "divided by 65535")
         )
         source = opened(tmp_path, x=random.normal(size=(20, 6, 6)), y=Y)
-        assert source.train[0].dtype == torch.float32 and said(source, "are kept as they are")
+        assert source.train[0].dtype == torch.float32 and said(source, "are kept unscaled")
         assert (opened(tmp_path, x=images(20, 6, 6) > 100, y=Y).train[0] % 255 == 0).all()
         big_endian = opened(
             tmp_path, x=random.normal(size=(20, 2, 50)).astype(">f4"), y=Y.astype(">i8")

@@ -157,7 +157,7 @@ class TestBadFolders:
             open_dataset(tmp_path)
         source = open_dataset(tmp_path, skip_bad=True)
         assert len(source.train[1]) + len(source.test[1]) == 8
-        assert said(source, "2 bad files skipped: cat/1.png, dog/3.png.")
+        assert said(source, "2 unreadable files skipped: cat/1.png, dog/3.png.")
 
     def test_only_bad_images(self, tmp_path):
         for name in ("a", "b"):
@@ -205,7 +205,7 @@ class TestBadFolders:
         monkeypatch.setattr("builtins.open", refuse)
         with pytest.raises(ag.InputError, match=r"cat/3\.png cannot be read: Permission denied"):
             open_dataset(tmp_path)
-        assert said(open_dataset(tmp_path, skip_bad=True), "2 bad files skipped")
+        assert said(open_dataset(tmp_path, skip_bad=True), "2 unreadable files skipped")
         monkeypatch.setattr(
             "os.scandir", lambda _: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
         )
@@ -294,7 +294,7 @@ class TestStreaming:
             tmp_path, skip_bad=True, on_progress=lambda done, total: seen.append((done, total))
         )
         assert len(source.train) + len(source.test) == 9 and said(
-            source, "1 bad file skipped: cat/2.png"
+            source, "1 unreadable file skipped: cat/2.png"
         )
         assert len(everything(source.train)) == len(source.train) and seen[-1] == (10, 10)
         assert [int(y) for _, y in everything(source.test)] == [0, 1]

@@ -149,7 +149,7 @@ class TestArrow:
             open_dataset(tmp_path)
         assert said(
             open_dataset(tmp_path, skip_bad=True),
-            "2 bad files skipped: row 3 of data-0.arrow, row 9 of data-0.arrow",
+            "2 unreadable files skipped: row 3 of data-0.arrow, row 9 of data-0.arrow",
         )
 
     @pytest.mark.parametrize(

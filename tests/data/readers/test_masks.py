@@ -220,7 +220,7 @@ class TestBad:
         (tmp_path / "images" / "4.png").write_bytes(b"")
         source = open_dataset(tmp_path, skip_bad=True)
         assert (
-            said(source, "2 pairs with a bad file skipped: masks/2.png, images/4.png")
+            said(source, "2 pairs with an unreadable file skipped: masks/2.png, images/4.png")
             and len(source.train[1]) == 3
         )
 

@@ -66,7 +66,7 @@ def read_tables(
         0,
         f"Targets are read from {' and '.join(os.path.relpath(table, root) for _, table in tables)}.",
     )
-    raw = load_files(root, names, parse(targets), tests, notes, options)
+    raw = load_files(root, names, targets=parse(targets), tests=tests, notes=notes, options=options)
     raw.files += [os.path.relpath(table, root) for _, table in tables]
     return raw
 
