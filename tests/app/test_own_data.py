@@ -73,7 +73,7 @@ def test_ignored_masks_are_learned_around(capsys):
     shown = capsys.readouterr().out
     assert (
         "Pixels with the number 11 are ignored" in shown
-        and "8 of 20 masks hold nothing but ignored pixels" in shown
+        and "8 of 20 masks contain only ignored pixels" in shown
     )
     assert "mean IoU" in shown
     found, history = result(), json.loads(Path("run/history.json").read_text())
@@ -165,7 +165,7 @@ def test_molecules_with_one_of_several_properties(capsys):
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "Points are atoms, of the atomic numbers 1, 6, 8." in shown
-        and "Targets are standardized: less their mean (-0.2" in shown
+        and "Targets are standardized: minus their mean (-0.2" in shown
     )
     assert {"rotate_x", "scale"} <= {c["name"] for c in result()["coordinates"]}
 

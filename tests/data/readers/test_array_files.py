@@ -209,7 +209,7 @@ class TestInputs:
         plain = opened(tmp_path, x=images(20, 8, 8, 3), y=y)
         source = opened(tmp_path, x=images(20, 8, 8, 3), y=y, wishes={"standardize": True})
         assert plain.train[1].mean() < -100 and said(
-            source, "Targets are standardized: less their mean (-4"
+            source, "Targets are standardized: minus their mean (-4"
         )
         assert source.train[1].mean(0).abs().max() < 1e-2
         assert torch.allclose(source.train[1].std(0, correction=0), torch.ones(2), atol=1e-3)

@@ -183,14 +183,14 @@ class TestBadFolders:
             open_dataset(class_folder(tmp_path, each=1))
 
     def test_folders_without_what_is_needed(self, tmp_path):
-        with pytest.raises(ag.InputError, match="holds no images in folders of classes"):
+        with pytest.raises(ag.InputError, match="contains no images in class folders"):
             open_dataset(tmp_path)
         save(picture(), tmp_path / "1.png")
-        with pytest.raises(ag.InputError, match="holds no images in folders of classes"):
+        with pytest.raises(ag.InputError, match="contains no images in class folders"):
             open_dataset(tmp_path)
         class_folder(tmp_path / "train")
         (tmp_path / "test").mkdir()
-        with pytest.raises(ag.InputError, match="test holds no images"):
+        with pytest.raises(ag.InputError, match="test contains no images"):
             open_dataset(tmp_path)
 
     def test_no_permission(self, tmp_path, monkeypatch):

@@ -135,7 +135,7 @@ def test_a_rare_class_stays_where_it_can_be_learned(tmp_path, monkeypatch, memor
         assert said(source, "every class left in training") and said(
             source, "The test part lacks classes: 2, 7"
         )
-    assert said(source, "1 of 12 masks hold nothing but ignored pixels: they count nowhere")
+    assert said(source, "1 of 12 masks contain only ignored pixels: they do not affect the loss")
 
 
 def test_a_palette_gives_numbers_whatever_its_colours(tmp_path):
@@ -158,10 +158,10 @@ class TestBad:
             (
                 [[0, 1]] * 3,
                 [[0, 2]],
-                "classes that the training part lacks, and that could not be learned: 2",
+                "classes that the training part lacks, so they cannot be learned: 2",
             ),
             ([[0, 1]] * 3, [[255]], "Every pixel of the test part's masks is ignored"),
-            ([[255]] * 3, [[0, 1]], "training part lacks, and that could not be learned: 0, 1"),
+            ([[255]] * 3, [[0, 1]], "training part lacks, so they cannot be learned: 0, 1"),
             (
                 [[255]] * 3,
                 [[255]],

@@ -153,14 +153,14 @@ class TestRefused:
         path = write_tar(tmp_path / "a.tar", members(20))
         data = path.read_bytes()
         path.write_bytes(data[: int(keep * len(data.rstrip(b"\0")))])
-        self.refuse(tmp_path, "shard a.tar is cut off")
+        self.refuse(tmp_path, "shard a.tar is truncated")
 
     def test_a_shard_that_is_cut_off_between_two_members(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
         with tarfile.open(path) as tar:
             third = tar.getmembers()[4].offset
         path.write_bytes(path.read_bytes()[:third])
-        self.refuse(tmp_path, "shard a.tar is cut off at byte")
+        self.refuse(tmp_path, "shard a.tar is truncated at byte")
 
     def test_a_damaged_header(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
@@ -177,23 +177,23 @@ class TestRefused:
 
     def test_labels_without_pictures(self, tmp_path):
         write_tar(tmp_path / "a.tar", members()[1::2])
-        self.refuse(tmp_path, "a.tar holds no pictures")
+        self.refuse(tmp_path, "a.tar contains no images")
 
     @pytest.mark.parametrize("name", ["../../0.png", "/etc/0.png", "a/../../0.png"])
     def test_names_that_climb(self, tmp_path, name):
         write_tar(tmp_path / "a.tar", [*members(), (name, encoded(picture()))])
-        self.refuse(tmp_path, "a member whose name climbs out of it")
+        self.refuse(tmp_path, "a member whose name leads out of the archive")
         assert [file.name for file in tmp_path.iterdir()] == ["a.tar"]
 
     @pytest.mark.parametrize(
         ("data", "sentence"),
         [
-            (b"[1, 2]", "should give a number or a name, but gives a list"),
+            (b"[1, 2]", "must contain a number or a name, but contains a list"),
             (b"{", "is not readable as JSON"),
             (b"[" * 60_000, "is not readable as JSON"),
             (b"\xff\xfe", "is not readable as JSON"),
-            (b'{"label": null}', "should give a number or a name"),
-            (b" " * 70_000, "more than the 65536 that are read"),
+            (b'{"label": null}', "must contain a number or a name"),
+            (b" " * 70_000, "more than the limit of 65536"),
             (b"1" * 400, "out of range"),
         ],
     )
@@ -205,7 +205,7 @@ class TestRefused:
         header = tarfile.TarInfo("0.png")
         header.size = 2**40
         (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(1024))
-        self.refuse(tmp_path, "a.tar is cut off within 0.png")
+        self.refuse(tmp_path, "a.tar is truncated within 0.png")
 
     def test_a_name_of_many_megabytes_is_not_read(self, tmp_path):
         header = tarfile.TarInfo("././@LongLink")
