@@ -345,7 +345,7 @@ class TestListed:
         assert (
             len(source.train[1]) == 3
             and len(source.test[1]) == 2
-            and said(source, "The validation part (1 items) is not used")
+            and said(source, "The validation part (1 samples) is not used")
         )
 
     def test_tables_in_both_parts(self, tmp_path):
@@ -384,7 +384,7 @@ class TestListed:
             (["file,label", "0.png,1", "0.png,2"], "some have more: 0.png"),
             (
                 ["file,label,split", "0.png,1,maybe"],
-                "must say train, validation or test, but has: maybe",
+                "must be train, validation or test, but has: maybe",
             ),
         ],
     )

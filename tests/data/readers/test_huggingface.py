@@ -271,7 +271,7 @@ class TestRowGroups:
 
     def test_a_row_group_that_is_too_large_is_refused(self, folder, monkeypatch):
         monkeypatch.setattr(row_groups, "LARGEST", 100)
-        with pytest.raises(ag.InputError, match=r"row group of 0 MB, but 0 MB are read at a time"):
+        with pytest.raises(ag.InputError, match=r"row group of 0 MB, but the limit is 0 MB"):
             open_dataset(folder)
 
     def test_a_file_that_is_cut_off_is_refused(self, folder):

@@ -136,7 +136,7 @@ def test_one_pixel_is_an_image():
 def test_huge_images_are_refused_before_they_are_decoded(monkeypatch):
     file = encoded(Image.new("L", (5000, 4000)))
     with pytest.raises(
-        UnreadableImage, match=r"4000×5000 pixels, more than the 17 million .* --size"
+        UnreadableImage, match=r"4000×5000 pixels, more than the limit of 17 million .* --size"
     ):
         read_header(file, "a.png", resize=False)
     file.seek(0)
@@ -188,7 +188,7 @@ def test_masks_are_numbers():
     assert read_mask(encoded(Image.fromarray(numbers)), "a").tolist() == numbers.tolist()
     assert read_mask(encoded(palette), "a").tolist() == numbers.tolist()
     assert read_mask(encoded(Image.fromarray(numbers > 0)), "a").tolist() == [[0, 1], [1, 1]]
-    with pytest.raises(UnreadableImage, match="one class number a pixel"):
+    with pytest.raises(UnreadableImage, match="one class number per pixel"):
         read_mask(encoded(picture()), "a")
     with pytest.raises(UnreadableImage, match="JPEG, which blurs"):
         read_mask(encoded(Image.fromarray(numbers), "JPEG"), "a")
