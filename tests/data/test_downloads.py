@@ -15,7 +15,7 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves CONTENT, with ranges at /file, without at /plain, cut short at /cut, wrong at /wrong."""
+    """Serves CONTENT: with ranges at /file, without at /plain, truncated at /cut, wrong at /wrong."""
 
     seen: ClassVar[list] = []
 

@@ -1,4 +1,4 @@
-"""Arrays in .npz and .npy files: what they are is told by a rule, and damaged ones are refused before they are believed."""
+"""Arrays in .npz and .npy files: detection of layouts and roles, rejection of damaged files."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Files of molecules, through ASE: the same atoms as in an archive, and a property of all as the target."""
+"""Files of molecules read by ASE: the same atoms as in an archive, and properties as targets."""
 
 import sys
 

@@ -380,7 +380,7 @@ class TestListed:
                 ["file,label", "0.png,1", "1.png, "],
                 "Row 3 of .* has no label: fill it in, or remove the row",
             ),
-            (["file,label", "0.png,1", "9.png,2"], "names files that are not there: 9.png"),
+            (["file,label", "0.png,1", "9.png,2"], "lists missing files: 9.png"),
             (["file,label", "0.png,1", "0.png,2"], "some have more: 0.png"),
             (
                 ["file,label,split", "0.png,1,maybe"],

@@ -1,4 +1,7 @@
-"""Damaged files of every kind: read, or refused in one sentence. More of it: python -m benchmarks.fuzz_readers"""
+"""Damaged files of every format are either read or rejected with a one-line error.
+
+The extended version is python -m benchmarks.fuzz_readers.
+"""
 
 import signal
 

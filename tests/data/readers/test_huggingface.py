@@ -1,4 +1,4 @@
-"""Hugging Face datasets on disk: read by pyarrow alone; files written by the real `datasets` package where there is one."""
+"""Hugging Face datasets on disk, read by pyarrow; written by `datasets` if it is installed."""
 
 import contextlib
 import io
@@ -158,7 +158,7 @@ class TestArrow:
     def test_descriptions_that_lead_elsewhere(self, tmp_path, state):
         self.save(tmp_path, self.table())
         (tmp_path / "state.json").write_text(state)
-        with pytest.raises(ag.InputError, match=r"names no data files|not a readable JSON"):
+        with pytest.raises(ag.InputError, match=r"lists no data files|not a readable JSON"):
             open_dataset(tmp_path)
 
     def test_damaged_files(self, tmp_path):

@@ -195,6 +195,9 @@ def test_masks_are_numbers():
 
 
 def test_the_sentence_survives_a_worker():
-    wrapped = "Caught UnreadableImage in a worker.\nTraceback ...\naugerino.data.pictures.UnreadableImage: a is bad.\n"
+    wrapped = (
+        "Caught UnreadableImage in a worker.\nTraceback ...\n"
+        "augerino.data.pictures.UnreadableImage: a is bad.\n"
+    )
     assert str(UnreadableImage(wrapped)) == "a is bad."
     assert str(pickle.loads(pickle.dumps(UnreadableImage("a is bad.")))) == "a is bad."

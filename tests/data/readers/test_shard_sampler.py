@@ -1,4 +1,4 @@
-"""Orders of sharded data: one reader reads everything once, each of several has its own shards, few are read at a time."""
+"""Orders of sharded data: a single reader reads everything once, several have disjoint shards."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tar shards: read as any other images, never unpacked, bounded in memory; what is wrong with one is said in a sentence."""
+"""Tar shards: read without unpacking, in bounded memory; damaged ones are rejected clearly."""
 
 import io
 import json
@@ -127,7 +127,7 @@ def test_probing_holds_items_of_shards_back(tmp_path, streamed):
 
 
 def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
-    """Pictures of 200 kB each: neither opening the shards nor reading them once over may hold more than a few at a time."""
+    """Opening and reading shards of 200 kB images keeps only a few of them in memory."""
     noise = [encoded(picture(i, 256, 256)) for i in range(4)]
     pairs = [[(f"{i}.png", noise[i % 4]), (f"{i}.cls", b"%d" % (i % 2))] for i in range(60)]
     for k in range(3):

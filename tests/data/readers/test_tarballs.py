@@ -1,4 +1,4 @@
-"""Files out of a `.tar.gz`: those that are wanted, whole or not at all, and no more memory than they need."""
+"""Selected files of a `.tar.gz`: complete or rejected, in bounded memory."""
 
 import gzip
 import io

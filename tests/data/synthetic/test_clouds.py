@@ -60,7 +60,7 @@ def test_turning_about_x_is_free():
 
 
 def test_points_lie_on_the_figure_that_the_label_says():
-    """Turned back, the widest part of a club is a ball around 0.6 and that of an arrow the foot of a cone at 0.2."""
+    """Rotated back, a club is widest at its ball, 0.6, and an arrow at the base of its cone, 0.2."""
     data = clouds(400, seed=5, points=256)
     back = ag.Affine3d("rotate_z")(data.x, -data.angles[:, None])
     along, across = back[..., 0], back[..., 1:].norm(dim=-1)

@@ -1,4 +1,4 @@
-"""The embedded signals: an extent of time shift that is known exactly, and a loudness that says nothing."""
+"""Synthetic signals: the extent of the time shift is exact, and the gain carries no label."""
 
 import pytest
 import torch

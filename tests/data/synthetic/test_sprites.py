@@ -1,4 +1,4 @@
-"""The embedded data: as the paper builds it, identifiable in every pose, with an extent known exactly."""
+"""Synthetic images: the paper's construction, identifiable in every pose, with an exact extent."""
 
 import math
 

@@ -31,7 +31,7 @@ class ArrayHeader(NamedTuple):
 
 
 def read_npz(path: Path, wanted: Mapping[str, tuple[int | None, ...]]) -> dict[str, np.ndarray]:
-    """Reads the arrays `wanted` (name -> shape) of an archive; None in a shape matches any length."""
+    """Reads arrays of an archive by name and shape; None in a shape matches any length."""
     headers = npz_headers(path)
     missing = sorted(set(wanted) - set(headers))
     if missing:

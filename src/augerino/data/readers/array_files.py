@@ -49,7 +49,7 @@ def read_npz(path: Path, options: ReadOptions) -> RawDataset:
 
 
 def read_npy(path: Path, options: ReadOptions) -> RawDataset:
-    """Reads `x.npy` beside `y.npy`, or `foo_x.npy` beside `foo_y.npy`; of a folder, its pair x, y."""
+    """Reads `x.npy` and `y.npy`, given the folder or one file, or `foo_x.npy` and `foo_y.npy`."""
     inputs = path / "x.npy" if path.is_dir() else path
     match = re.fullmatch(r"(.*?)(x|y)(\.npy)", inputs.name, re.IGNORECASE)
     if match is None:

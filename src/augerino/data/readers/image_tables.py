@@ -22,7 +22,7 @@ from augerino.errors import InputError
 
 
 def find_tables(root: Path) -> list[tuple[bool | None, Path]]:
-    """Pairs (is_test, table) of a folder, or of its train and test folders; empty if there are none."""
+    """Pairs (is_test, table) of a folder or its train and test folders; empty without tables."""
     for name in TABLES:
         if (root / name).is_file():
             return [(None, root / name)]
@@ -57,9 +57,10 @@ def read_tables(
             f"Every file must have one row in {tables[0][1].name}, "
             f"but some have more: {some(repeated)}."
         )
-    missing = [name for name in names if not (root / name).is_file()]
-    if missing and not options.skip_bad:
-        raise InputError(f"{shown(tables[0][1])} lists missing files: {some(missing)}.")
+    if not options.skip_bad:
+        missing = [name for name in names if not (root / name).is_file()]
+        if missing:
+            raise InputError(f"{shown(tables[0][1])} lists missing files: {some(missing)}.")
     table_names = " and ".join(os.path.relpath(table, root) for _, table in tables)
     notes.insert(0, f"Targets are read from {table_names}.")
     raw = load_files(root, names, targets=parse(targets), tests=tests, notes=notes, options=options)

@@ -86,7 +86,7 @@ def resize(x: Tensor, size: Size) -> Tensor:
 
 
 def resize_masks(y: Tensor, size: Size) -> Tensor:
-    """`resize` for masks, by nearest-neighbour interpolation.   y: (N, H, W)   returns (N, *size)"""
+    """`resize` for masks, by nearest neighbours.   y: (N, H, W)   returns (N, *size)"""
     left, top, right, bottom = (round(side) for side in crop_box(y.shape[1], y.shape[2], size))
     cropped = y[:, top : max(bottom, top + 1), left : max(right, left + 1)]
     rows, columns = (

@@ -303,7 +303,7 @@ def _read_headers(
 
 
 def _choose_headers(pictures: Pictures) -> np.ndarray:
-    """Indices of the headers to read in advance: all, or a few per shard if the shards are large."""
+    """Indices of the headers to read in advance: all, or a few per shard if shards are large."""
     if pictures.shard_ends is None or pictures.n_bytes <= MEMORY or len(pictures) <= MAX_HEADERS:
         return np.arange(len(pictures))
     n_each = max(1, MAX_HEADERS // len(pictures.shard_ends))

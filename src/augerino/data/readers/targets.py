@@ -23,7 +23,8 @@ def interpret_targets(raw: RawDataset, task: Task | None, ignore: int) -> RawDat
     rule. Classes are numbered in the order of their values.
 
     Example:
-        >>> raw = RawDataset("values", torch.zeros(3, 1), np.array(["dog", "cat", "dog"]), shape=(1,))
+        >>> y = np.array(["dog", "cat", "dog"])
+        >>> raw = RawDataset("values", torch.zeros(3, 1), y, shape=(1,))
         >>> interpret_targets(raw, None, 255).targets.tolist()
         [1, 0, 1]
     """
