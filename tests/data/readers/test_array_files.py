@@ -84,7 +84,7 @@ def test_the_rule(shape, dtype, kind, channels):
         ((9, 3, 4, 5), "signals", False),
     ],
 )
-def test_a_kind_that_is_asked_for_wins_where_it_can(shape, kind, wins):
+def test_a_given_kind_wins_if_the_shape_allows_it(shape, kind, wins):
     if wins:
         assert layouts.find_layout(shape, FLOATS, kind).kind == kind
     else:
@@ -204,7 +204,7 @@ class TestInputs:
         with pytest.raises(ag.InputError, match="Sample 0 has no points"):
             opened(tmp_path, positions=positions, charges=charges * 0, y=Y)
 
-    def test_quantities_are_standardized_by_the_training_part_if_asked_for(self, tmp_path):
+    def test_quantities_are_standardized_by_the_training_part_on_request(self, tmp_path):
         y = 1e-3 * random.normal(size=(20, 2)) + [-400.0, 7.0]
         plain = opened(tmp_path, x=images(20, 8, 8, 3), y=y)
         source = opened(tmp_path, x=images(20, 8, 8, 3), y=y, wishes={"standardize": True})
@@ -383,7 +383,7 @@ class TestTargets:
 
 
 class TestDamage:
-    def test_objects_are_refused_without_unpickling(self, tmp_path):
+    def test_objects_are_rejected_without_unpickling(self, tmp_path):
         class Trap:
             def __reduce__(self):
                 return (pytest.fail, ("unpickled",))
@@ -402,7 +402,7 @@ class TestDamage:
         return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
 
     @pytest.mark.parametrize("shape", [(10**12,), (2**40, 2**40), (-5, 3), (3,)])
-    def test_a_shape_that_is_not_there_is_refused_before_memory_is_asked_for(self, tmp_path, shape):
+    def test_a_shape_that_is_not_there_is_rejected_before_allocating_memory(self, tmp_path, shape):
         data = self.header(shape) + bytes(16)
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("x.npy", data)
@@ -412,7 +412,7 @@ class TestDamage:
             with pytest.raises(ag.InputError, match="declares the shape"):
                 open_dataset(tmp_path / path)
 
-    def test_a_bomb_is_refused_before_it_is_unpacked(self, tmp_path, monkeypatch):
+    def test_a_bomb_is_rejected_before_it_is_unpacked(self, tmp_path, monkeypatch):
         np.savez_compressed(
             tmp_path / "a.npz", x=np.zeros((1000, 32, 32), dtype=np.uint8), y=np.arange(1000) % 2
         )
@@ -431,7 +431,7 @@ class TestDamage:
                 archive.writestr(f"{name}.npy", header)
                 archive.infolist()[-1].file_size = (
                     len(header) + 10**12
-                )  # told in the directory at the archive's end
+                )  # from the directory at the end of the archive
         with pytest.raises(
             ag.InputError,
             match=r"unpacks to 2\d\d\d\.\d GB, more than half of this machine's memory",
@@ -468,7 +468,7 @@ class TestDamage:
             with pytest.raises(ag.InputError, match=r"is not a readable \.npz archive"):
                 open_dataset(tmp_path / "a.npz")
         flipped = bytearray(good)
-        flipped[200] ^= 255  # among the pixels: only the checksum can tell
+        flipped[200] ^= 255  # among the pixels: only the checksum detects it
         (tmp_path / "a.npz").write_bytes(bytes(flipped))
         with pytest.raises(ag.InputError, match="Bad CRC"):
             open_dataset(tmp_path / "a.npz")

@@ -60,7 +60,7 @@ class TestClasses:
         source = open_dataset(tmp_path)
         assert len(source.test[1]) == 6 and said(source, "'val' is not used")
 
-    def test_classes_that_differ_are_told(self, tmp_path):
+    def test_differing_classes_are_reported(self, tmp_path):
         class_folder(tmp_path / "train", ("a", "b", "c"), each=3)
         class_folder(tmp_path / "test", ("a", "b"), each=3)
         assert said(open_dataset(tmp_path), "The test part lacks classes: c.")
@@ -146,7 +146,7 @@ class TestClasses:
 
 
 class TestBadFolders:
-    def test_a_corrupt_image_is_named_and_skipped_only_if_asked(self, tmp_path):
+    def test_a_corrupt_image_is_named_and_skipped_only_on_request(self, tmp_path):
         class_folder(tmp_path)
         data = (tmp_path / "dog" / "3.png").read_bytes()
         (tmp_path / "dog" / "3.png").write_bytes(data[: len(data) - 30])
@@ -338,7 +338,7 @@ class TestListed:
         assert open_dataset(self.write(tmp_path, rows)).class_names == ("0", "1")  # no head
         assert open_dataset(tmp_path / "labels.csv").class_names == ("0", "1")
 
-    def test_a_column_says_what_is_for_testing(self, tmp_path):
+    def test_a_column_marks_the_test_part(self, tmp_path):
         parts = ["train", "train", "train", "test", "test", "val"]
         rows = ["file,label,split", *(f"{i}.png,{'ab'[i % 2]},{parts[i]}" for i in range(6))]
         source = open_dataset(self.write(tmp_path, rows))
@@ -415,7 +415,7 @@ def test_the_fingerprint_follows_the_contents(tmp_path, monkeypatch):
     )
 
 
-def test_the_share_and_the_seed_must_make_sense(tmp_path):
+def test_invalid_fractions_and_seeds_are_rejected(tmp_path):
     class_folder(tmp_path)
     for share in (0, 1, -1, float("nan")):
         with pytest.raises(ag.InputError, match="between 0 and 1"):

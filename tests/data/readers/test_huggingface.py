@@ -209,7 +209,7 @@ class TestArrow:
 
 @pytest.mark.extras
 class TestRowGroups:
-    """Parquet with more images than memory holds: a few row groups at a time."""
+    """Parquet with more images than fit in memory: a few row groups at a time."""
 
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
@@ -269,12 +269,12 @@ class TestRowGroups:
             == 32
         )  # eight whole batches
 
-    def test_a_row_group_that_is_too_large_is_refused(self, folder, monkeypatch):
+    def test_a_row_group_that_is_too_large_is_rejected(self, folder, monkeypatch):
         monkeypatch.setattr(row_groups, "LARGEST", 100)
         with pytest.raises(ag.InputError, match=r"row group of 0 MB, but the limit is 0 MB"):
             open_dataset(folder)
 
-    def test_a_file_that_is_cut_off_is_refused(self, folder):
+    def test_a_file_that_is_cut_off_is_rejected(self, folder):
         data = (folder / "train-1.parquet").read_bytes()
         (folder / "train-1.parquet").write_bytes(data[: len(data) // 2])
         with pytest.raises(ag.InputError, match="is not a readable dataset"):

@@ -192,7 +192,7 @@ class TestBad:
         with pytest.raises(ag.InputError, match=message):
             open_dataset(tmp_path)
 
-    def test_no_item_can_be_spared(self, tmp_path):
+    def test_no_sample_can_be_split_off(self, tmp_path):
         mask_folder(tmp_path, [[0], [1], [2], [3]])
         with pytest.raises(ag.InputError, match="each one contains a class that no other has"):
             open_dataset(tmp_path)

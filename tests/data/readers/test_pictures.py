@@ -133,7 +133,7 @@ def test_one_pixel_is_an_image():
     assert read(encoded(Image.new("L", (1, 1), 7))).tolist() == [[[7]]]
 
 
-def test_huge_images_are_refused_before_they_are_decoded(monkeypatch):
+def test_huge_images_are_rejected_before_they_are_decoded(monkeypatch):
     file = encoded(Image.new("L", (5000, 4000)))
     with pytest.raises(
         UnreadableImage, match=r"4000×5000 pixels, more than the limit of 17 million .* --size"
@@ -168,7 +168,7 @@ def test_what_is_no_image_is_said_so(data, message):
         read_header(io.BytesIO(data), "a.png", resize=False)
 
 
-def test_a_truncated_image_is_refused():
+def test_a_truncated_image_is_rejected():
     data = encoded(picture(height=32, width=32), "JPEG").getvalue()
     with pytest.raises(UnreadableImage, match=r"a\.png is not a readable image: .*truncated"):
         read(io.BytesIO(data[: len(data) // 2]))

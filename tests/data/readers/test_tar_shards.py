@@ -88,7 +88,7 @@ def test_no_headers_pile_up_while_a_shard_is_looked_over(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "names", [("train/0.tar", "test/0.tar"), ("a-train-000.tar", "a-val-000.tar")]
 )
-def test_names_tell_parts_apart(tmp_path, names):
+def test_parts_are_recognised_by_name(tmp_path, names):
     for name, n in zip(names, (6, 4), strict=True):
         write_tar(tmp_path / name, members(n))
     source = open_dataset(tmp_path)
@@ -118,7 +118,7 @@ def test_images_in_folders_of_classes_beside_a_tar_are_still_those(tmp_path):
     assert open_dataset(tmp_path).class_names == ("cat", "dog")
 
 
-def test_probing_holds_items_of_shards_back(tmp_path, streamed):
+def test_probing_holds_out_samples_of_shards(tmp_path, streamed):
     source = open_dataset(shard_folder(tmp_path, shards=5, each=20))
     learned = ag.learn(
         None, source.train, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
