@@ -73,7 +73,7 @@ def test_ignored_masks_are_learned_around(capsys):
     shown = capsys.readouterr().out
     assert (
         "Pixels with the number 11 are ignored" in shown
-        and "8 of 20 masks hold nothing but ignored pixels" in shown
+        and "8 of 20 masks contain only ignored pixels" in shown
     )
     assert "mean IoU" in shown
     found, history = result(), json.loads(Path("run/history.json").read_text())
@@ -95,15 +95,15 @@ def test_ignored_masks_are_learned_around(capsys):
         (
             [[0, 1, 5]] * 6,
             {"classes.txt": "a\nb\n"},
-            "masks hold the number 5: name it, or --ignore it",
+            "masks contain the number 5: name it, or --ignore it",
         ),
         ([[255]] * 6, {}, "Every pixel of every mask has the number 255"),
         ([[255]] * 6, {"classes.txt": "a\nb\n"}, "Every pixel of every mask has the number 255"),
-        ([[1]] * 6, {"classes.txt": "a\nb\n"}, "hold only the class 'b'"),
+        ([[1]] * 6, {"classes.txt": "a\nb\n"}, "contain only the class 'b'"),
         (
             [[0, 1]] * 6,
             {"masks/02.png": (12, 12, 3)},
-            "masks/02.png must hold one class number a pixel",
+            "masks/02.png must have one class number per pixel",
         ),
         ([[0], [1], [2]], {}, "each one holds a class that no other has"),
     ],
@@ -164,8 +164,8 @@ def test_molecules_with_one_of_several_properties(capsys):
     assert main(["learn", "molecules.npz", *QUICK, "--target", "homo"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "Points are atoms, of the atomic numbers 1, 6, 8." in shown
-        and "Targets are standardized: less their mean (-0.2" in shown
+        "Points are atoms with the atomic numbers 1, 6, 8." in shown
+        and "Targets are standardized: minus their mean (-0.2" in shown
     )
     assert {"rotate_x", "scale"} <= {c["name"] for c in result()["coordinates"]}
 

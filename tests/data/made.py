@@ -76,7 +76,7 @@ def shard_folder(root, shards=4, each=10, classes=2, first=0):
 
 
 def everything(part):
-    """All items of a part, in memory or read one by one."""
+    """All samples of a part, in memory or read one by one."""
     if isinstance(part, tuple):
         return list(zip(*part, strict=True)) if not isinstance(part[0], dict) else [part]
     return [part[i] for i in range(len(part))]

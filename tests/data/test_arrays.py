@@ -55,7 +55,7 @@ def test_check_brings_data_into_form():
         (torch.tensor(1.0), torch.tensor([0]), "one target per input"),
     ],
 )
-def test_bad_data_is_refused_in_one_sentence(x, y, message):
+def test_bad_data_is_rejected_with_a_one_line_error(x, y, message):
     with pytest.raises(ag.InputError, match=message):
         validate_batch(x, y)
 

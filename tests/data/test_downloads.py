@@ -15,7 +15,7 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves CONTENT, with ranges at /file, without at /plain, cut short at /cut, wrong at /wrong."""
+    """Serves CONTENT: /file has ranges, /plain has none, /cut is truncated, /wrong is wrong."""
 
     seen: ClassVar[list] = []
 
@@ -90,7 +90,7 @@ def test_the_next_mirror_is_tried_and_a_wrong_file_is_never_kept(server, tmp_pat
     )
 
 
-def test_offline_says_which_file_to_put_where(tmp_path, monkeypatch):
+def test_offline_error_names_the_file_and_the_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("AUGERINO_CACHE", str(tmp_path / "cache"))
     with pytest.raises(
         ag.InputError,

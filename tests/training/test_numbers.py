@@ -140,7 +140,7 @@ def test_a_lone_last_item_in_memory_joins_the_batch_before_it():
 
 def test_batches_of_one_class_each_are_told():
     order = DATA.y.argsort()
-    with pytest.warns(UserWarning, match="Every batch holds one class only: .*Shuffle the loader"):
+    with pytest.warns(UserWarning, match="Every batch contains a single class, .*Shuffle the loader"):
         ag.learn(None, loader(DATA.x[order], DATA.y[order], 8), **QUICK)
 
 

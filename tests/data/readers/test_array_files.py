@@ -1,4 +1,4 @@
-"""Arrays in .npz and .npy files: what they are is told by a rule, and damaged ones are refused before they are believed."""
+"""Arrays in .npz and .npy files: detection of layouts and roles, rejection of damaged files."""
 
 import io
 import struct
@@ -84,7 +84,7 @@ def test_the_rule(shape, dtype, kind, channels):
         ((9, 3, 4, 5), "signals", False),
     ],
 )
-def test_a_kind_that_is_asked_for_wins_where_it_can(shape, kind, wins):
+def test_a_given_kind_wins_if_the_shape_allows_it(shape, kind, wins):
     if wins:
         assert layouts.find_layout(shape, FLOATS, kind).kind == kind
     else:
@@ -127,7 +127,7 @@ class TestInputs:
             and said(source, "divided by 65535")
         )
         source = opened(tmp_path, x=random.normal(size=(20, 6, 6)), y=Y)
-        assert source.train[0].dtype == torch.float32 and said(source, "are kept as they are")
+        assert source.train[0].dtype == torch.float32 and said(source, "are kept unscaled")
         assert (opened(tmp_path, x=images(20, 6, 6) > 100, y=Y).train[0] % 255 == 0).all()
         big_endian = opened(
             tmp_path, x=random.normal(size=(20, 2, 50)).astype(">f4"), y=Y.astype(">i8")
@@ -188,7 +188,7 @@ class TestInputs:
             tmp_path, positions=positions, charges=charges, gap=more["gap"]
         )  # a charge of 0 is padding
         assert torch.equal(alone.train[0]["mask"], x["mask"]) and said(
-            source, "Points are atoms, of the atomic numbers 1, 2, 3"
+            source, "Points are atoms with the atomic numbers 1, 2, 3"
         )
         for bad in (np.full(20, 10), np.zeros(20, dtype=int), np.ones((20, 3)), np.full(20, 0.5)):
             with pytest.raises(ag.InputError, match="umbers of points"):
@@ -199,17 +199,17 @@ class TestInputs:
             ag.InputError, match=r"atomic numbers, 0 to 118, but go from 0 to 1\d\d"
         ):
             opened(tmp_path, positions=positions, charges=charges.astype(int) * 20, y=Y)
-        with pytest.raises(ag.InputError, match="item 0 has 1 points and charges for 9"):
+        with pytest.raises(ag.InputError, match="sample 0 has 1 points and charges for 9"):
             opened(tmp_path, positions=positions, charges=charges + 1, num_atoms=count, y=Y)
-        with pytest.raises(ag.InputError, match="Item 0 has no points"):
+        with pytest.raises(ag.InputError, match="Sample 0 has no points"):
             opened(tmp_path, positions=positions, charges=charges * 0, y=Y)
 
-    def test_quantities_are_standardized_by_the_training_part_if_asked_for(self, tmp_path):
+    def test_quantities_are_standardized_by_the_training_part_on_request(self, tmp_path):
         y = 1e-3 * random.normal(size=(20, 2)) + [-400.0, 7.0]
         plain = opened(tmp_path, x=images(20, 8, 8, 3), y=y)
         source = opened(tmp_path, x=images(20, 8, 8, 3), y=y, wishes={"standardize": True})
         assert plain.train[1].mean() < -100 and said(
-            source, "Targets are standardized: less their mean (-4"
+            source, "Targets are standardized: minus their mean (-4"
         )
         assert source.train[1].mean(0).abs().max() < 1e-2
         assert torch.allclose(source.train[1].std(0, correction=0), torch.ones(2), atol=1e-3)
@@ -273,7 +273,7 @@ class TestNames:
         for values in (split, np.array(["train", "val", "test"])[split]):
             source = opened(tmp_path, x=images(20, 6, 6), y=Y, split=values)
             assert len(source.train[1]) == 12 and len(source.test[1]) == 4
-        with pytest.raises(ag.InputError, match=r"'split' .* must say"):
+        with pytest.raises(ag.InputError, match=r"'split' .* must be train"):
             opened(tmp_path, x=images(20, 6, 6), y=Y, split=split + 5)
 
     def test_several_targets_are_listed(self, tmp_path):
@@ -289,12 +289,13 @@ class TestNames:
             opened(tmp_path, x=images(20, 6, 6), homo=Y, wishes={"target": "mass"})
         with pytest.raises(ag.InputError, match="no targets"):
             opened(tmp_path, x=images(20, 6, 6))
-        with pytest.raises(ag.InputError, match="it holds: a, b"):
+        with pytest.raises(ag.InputError, match="it contains: a, b"):
             opened(tmp_path, a=images(20, 6, 6), b=Y)
 
     def test_lengths_must_agree(self, tmp_path):
         with pytest.raises(
-            ag.InputError, match=r"one row an item .* 'x' has shape \(20, 6, 6\) and 'y' \(19,\)"
+            ag.InputError,
+            match=r"one row per sample, but 'x' has shape \(20, 6, 6\) and 'y' \(19,\)",
         ):
             opened(tmp_path, x=images(20, 6, 6), y=Y[:19])
         with pytest.raises(ag.InputError, match="'x' differs"):
@@ -329,7 +330,7 @@ class TestTargets:
     def test_whole_floats_of_few_values_are_classes(self, tmp_path):
         source = self.read(tmp_path, Y.astype(float))
         assert source.task == "classification" and said(
-            source, "whole numbers of 2 values: taken as classes"
+            source, "integer-valued floats with 2 distinct values: taken as classes"
         )
         assert (
             self.read(tmp_path, Y.astype(float), task="regression").train[1].dtype == torch.float32
@@ -370,8 +371,8 @@ class TestTargets:
                 r"10 of 20 targets are NaN or Inf \(the first is number 0\)",
             ),
             (np.zeros(20, dtype=int), None, "only one class"),
-            (np.arange(20), None, "The class '0' has only one item.*--task regression"),
-            (random.normal(size=(20, 3)), "classification", "one label an item"),
+            (np.arange(20), None, "The class '0' has only one sample.*--task regression"),
+            (random.normal(size=(20, 3)), "classification", "one label per sample"),
             (np.zeros(20, dtype=complex), None, "numbers or strings"),
             (np.where(Y, 1e300, 0.1), None, "range of float32"),
         ],
@@ -382,17 +383,17 @@ class TestTargets:
 
 
 class TestDamage:
-    def test_objects_are_refused_without_unpickling(self, tmp_path):
+    def test_objects_are_rejected_without_unpickling(self, tmp_path):
         class Trap:
             def __reduce__(self):
                 return (pytest.fail, ("unpickled",))
 
         np.savez(tmp_path / "a.npz", x=np.array([Trap()], dtype=object), y=Y)
-        with pytest.raises(ag.InputError, match="holds Python objects"):
+        with pytest.raises(ag.InputError, match="contains Python objects"):
             open_dataset(tmp_path / "a.npz")
         np.save(tmp_path / "x.npy", np.array([Trap()], dtype=object))
         np.save(tmp_path / "y.npy", Y)
-        with pytest.raises(ag.InputError, match="holds Python objects"):
+        with pytest.raises(ag.InputError, match="contains Python objects"):
             open_dataset(tmp_path)
 
     @staticmethod
@@ -401,17 +402,17 @@ class TestDamage:
         return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text
 
     @pytest.mark.parametrize("shape", [(10**12,), (2**40, 2**40), (-5, 3), (3,)])
-    def test_a_shape_that_is_not_there_is_refused_before_memory_is_asked_for(self, tmp_path, shape):
+    def test_a_shape_that_is_not_there_is_rejected_before_allocating_memory(self, tmp_path, shape):
         data = self.header(shape) + bytes(16)
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
             archive.writestr("x.npy", data)
         (tmp_path / "x.npy").write_bytes(data)
         np.save(tmp_path / "y.npy", Y)
         for path in ("a.npz", "x.npy"):
-            with pytest.raises(ag.InputError, match="claims the shape"):
+            with pytest.raises(ag.InputError, match="declares the shape"):
                 open_dataset(tmp_path / path)
 
-    def test_a_bomb_is_refused_before_it_is_unpacked(self, tmp_path, monkeypatch):
+    def test_a_bomb_is_rejected_before_it_is_unpacked(self, tmp_path, monkeypatch):
         np.savez_compressed(
             tmp_path / "a.npz", x=np.zeros((1000, 32, 32), dtype=np.uint8), y=np.arange(1000) % 2
         )
@@ -430,7 +431,7 @@ class TestDamage:
                 archive.writestr(f"{name}.npy", header)
                 archive.infolist()[-1].file_size = (
                     len(header) + 10**12
-                )  # told in the directory at the archive's end
+                )  # from the directory at the end of the archive
         with pytest.raises(
             ag.InputError,
             match=r"unpacks to 2\d\d\d\.\d GB, more than half of this machine's memory",
@@ -447,7 +448,9 @@ class TestDamage:
             archive.writestr(
                 "x.npy", b"\x93NUMPY\x02\x00" + (2**32 - 1).to_bytes(4, "little") + b" " * 2**20
             )
-        with pytest.raises(ag.InputError, match=r"whose header claims 4294967295 bytes"):
+        with pytest.raises(
+            ag.InputError, match=r"whose header declares a length of 4294967295 bytes"
+        ):
             open_dataset(tmp_path / "a.npz")
         assert asked and max(asked) <= 2**16
 
@@ -465,7 +468,7 @@ class TestDamage:
             with pytest.raises(ag.InputError, match=r"is not a readable \.npz archive"):
                 open_dataset(tmp_path / "a.npz")
         flipped = bytearray(good)
-        flipped[200] ^= 255  # among the pixels: only the checksum can tell
+        flipped[200] ^= 255  # among the pixels: only the checksum detects it
         (tmp_path / "a.npz").write_bytes(bytes(flipped))
         with pytest.raises(ag.InputError, match="Bad CRC"):
             open_dataset(tmp_path / "a.npz")
@@ -479,7 +482,7 @@ class TestDamage:
         for code in (0x110000, 0xFF000000, 0xD800):
             for order in "<>":
                 names = np.array([65, code], dtype=f"{order}u4").view(f"{order}U1")
-                with pytest.raises(ag.InputError, match="characters that do not exist"):
+                with pytest.raises(ag.InputError, match="invalid Unicode characters"):
                     opened(tmp_path, x=images(20, 6, 6), y=names[Y])
 
     def test_names_can_be_printed(self, tmp_path):

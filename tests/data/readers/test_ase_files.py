@@ -1,4 +1,4 @@
-"""Files of molecules, through ASE: the same atoms as in an archive, and a property of all as the target."""
+"""Files of molecules read by ASE: the same atoms as in an archive, and properties as targets."""
 
 import sys
 
@@ -63,7 +63,7 @@ def test_a_property_that_only_some_have_is_no_target(tmp_path):
         open_dataset(tmp_path / "m.xyz", target="rare")
 
 
-def test_a_periodic_cell_is_told(tmp_path):
+def test_a_periodic_cell_is_noted(tmp_path):
     write(tmp_path / "m.xyz", cell=[5, 5, 5], pbc=True)
     assert any(
         "periodic cell, which is not used" in note
@@ -74,7 +74,7 @@ def test_a_periodic_cell_is_told(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"rubbish", b"3\n\nH 0 0 0\n", b"1\n\nXx 0 0 0\n", b"1\nhomo=1\nH nan 0 0\n"]
 )
-def test_damaged_files_are_told_in_one_sentence(tmp_path, content):
+def test_damaged_files_raise_a_one_line_error(tmp_path, content):
     need("ase")
     for name in ("m.xyz", "m.db"):
         (tmp_path / name).write_bytes(content)
@@ -83,7 +83,7 @@ def test_damaged_files_are_told_in_one_sentence(tmp_path, content):
         assert "\n" not in str(error.value)
 
 
-def test_without_ase_it_says_what_to_install(tmp_path, monkeypatch):
+def test_without_ase_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ase", None)
     (tmp_path / "m.xyz").write_text("1\n\nH 0 0 0\n")
     with pytest.raises(ag.InputError, match=r'pip install "augerino\[molecules\]"'):

@@ -60,7 +60,7 @@ class TestClasses:
         source = open_dataset(tmp_path)
         assert len(source.test[1]) == 6 and said(source, "'val' is not used")
 
-    def test_classes_that_differ_are_told(self, tmp_path):
+    def test_differing_classes_are_reported(self, tmp_path):
         class_folder(tmp_path / "train", ("a", "b", "c"), each=3)
         class_folder(tmp_path / "test", ("a", "b"), each=3)
         assert said(open_dataset(tmp_path), "The test part lacks classes: c.")
@@ -146,7 +146,7 @@ class TestClasses:
 
 
 class TestBadFolders:
-    def test_a_corrupt_image_is_named_and_skipped_only_if_asked(self, tmp_path):
+    def test_a_corrupt_image_is_named_and_skipped_only_on_request(self, tmp_path):
         class_folder(tmp_path)
         data = (tmp_path / "dog" / "3.png").read_bytes()
         (tmp_path / "dog" / "3.png").write_bytes(data[: len(data) - 30])
@@ -157,7 +157,7 @@ class TestBadFolders:
             open_dataset(tmp_path)
         source = open_dataset(tmp_path, skip_bad=True)
         assert len(source.train[1]) + len(source.test[1]) == 8
-        assert said(source, "2 bad files skipped: cat/1.png, dog/3.png.")
+        assert said(source, "2 unreadable files skipped: cat/1.png, dog/3.png.")
 
     def test_only_bad_images(self, tmp_path):
         for name in ("a", "b"):
@@ -183,14 +183,14 @@ class TestBadFolders:
             open_dataset(class_folder(tmp_path, each=1))
 
     def test_folders_without_what_is_needed(self, tmp_path):
-        with pytest.raises(ag.InputError, match="holds no images in folders of classes"):
+        with pytest.raises(ag.InputError, match="contains no images in class folders"):
             open_dataset(tmp_path)
         save(picture(), tmp_path / "1.png")
-        with pytest.raises(ag.InputError, match="holds no images in folders of classes"):
+        with pytest.raises(ag.InputError, match="contains no images in class folders"):
             open_dataset(tmp_path)
         class_folder(tmp_path / "train")
         (tmp_path / "test").mkdir()
-        with pytest.raises(ag.InputError, match="test holds no images"):
+        with pytest.raises(ag.InputError, match="test contains no images"):
             open_dataset(tmp_path)
 
     def test_no_permission(self, tmp_path, monkeypatch):
@@ -205,7 +205,7 @@ class TestBadFolders:
         monkeypatch.setattr("builtins.open", refuse)
         with pytest.raises(ag.InputError, match=r"cat/3\.png cannot be read: Permission denied"):
             open_dataset(tmp_path)
-        assert said(open_dataset(tmp_path, skip_bad=True), "2 bad files skipped")
+        assert said(open_dataset(tmp_path, skip_bad=True), "2 unreadable files skipped")
         monkeypatch.setattr(
             "os.scandir", lambda _: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
         )
@@ -294,7 +294,7 @@ class TestStreaming:
             tmp_path, skip_bad=True, on_progress=lambda done, total: seen.append((done, total))
         )
         assert len(source.train) + len(source.test) == 9 and said(
-            source, "1 bad file skipped: cat/2.png"
+            source, "1 unreadable file skipped: cat/2.png"
         )
         assert len(everything(source.train)) == len(source.train) and seen[-1] == (10, 10)
         assert [int(y) for _, y in everything(source.test)] == [0, 1]
@@ -338,14 +338,14 @@ class TestListed:
         assert open_dataset(self.write(tmp_path, rows)).class_names == ("0", "1")  # no head
         assert open_dataset(tmp_path / "labels.csv").class_names == ("0", "1")
 
-    def test_a_column_says_what_is_for_testing(self, tmp_path):
+    def test_a_column_marks_the_test_part(self, tmp_path):
         parts = ["train", "train", "train", "test", "test", "val"]
         rows = ["file,label,split", *(f"{i}.png,{'ab'[i % 2]},{parts[i]}" for i in range(6))]
         source = open_dataset(self.write(tmp_path, rows))
         assert (
             len(source.train[1]) == 3
             and len(source.test[1]) == 2
-            and said(source, "The validation part (1 items) is not used")
+            and said(source, "The validation part (1 samples) is not used")
         )
 
     def test_tables_in_both_parts(self, tmp_path):
@@ -380,11 +380,11 @@ class TestListed:
                 ["file,label", "0.png,1", "1.png, "],
                 "Row 3 of .* has no label: fill it in, or remove the row",
             ),
-            (["file,label", "0.png,1", "9.png,2"], "names files that are not there: 9.png"),
+            (["file,label", "0.png,1", "9.png,2"], "lists missing files: 9.png"),
             (["file,label", "0.png,1", "0.png,2"], "some have more: 0.png"),
             (
                 ["file,label,split", "0.png,1,maybe"],
-                "must say train, validation or test, but has: maybe",
+                "must be train, validation or test, but has: maybe",
             ),
         ],
     )
@@ -415,7 +415,7 @@ def test_the_fingerprint_follows_the_contents(tmp_path, monkeypatch):
     )
 
 
-def test_the_share_and_the_seed_must_make_sense(tmp_path):
+def test_invalid_fractions_and_seeds_are_rejected(tmp_path):
     class_folder(tmp_path)
     for share in (0, 1, -1, float("nan")):
         with pytest.raises(ag.InputError, match="between 0 and 1"):

@@ -1,4 +1,7 @@
-"""Damaged files of every kind: read, or refused in one sentence. More of it: python -m benchmarks.fuzz_readers"""
+"""Damaged files of every format are either read or rejected with a one-line error.
+
+The extended version is python -m benchmarks.fuzz_readers.
+"""
 
 import signal
 
@@ -41,7 +44,7 @@ def test_the_good_ones_are_read(victims):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(kind=st.integers(0, KINDS - 1), seed=st.integers(0, 2**32 - 1))
-def test_damaged_ones_are_read_or_refused_in_one_sentence(victims, limit, kind, seed):
+def test_damaged_ones_are_read_or_rejected_with_a_one_line_error(victims, limit, kind, seed):
     limit(60)
     assert fuzz_readers.try_case(list(victims.values())[kind], seed) in ("read", "refused")
     limit(0)

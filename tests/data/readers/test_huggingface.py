@@ -1,4 +1,4 @@
-"""Hugging Face datasets on disk: read by pyarrow alone; files written by the real `datasets` package where there is one."""
+"""Hugging Face datasets on disk, read by pyarrow; written by `datasets` if it is installed."""
 
 import contextlib
 import io
@@ -149,7 +149,7 @@ class TestArrow:
             open_dataset(tmp_path)
         assert said(
             open_dataset(tmp_path, skip_bad=True),
-            "2 bad files skipped: row 3 of data-0.arrow, row 9 of data-0.arrow",
+            "2 unreadable files skipped: row 3 of data-0.arrow, row 9 of data-0.arrow",
         )
 
     @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ class TestArrow:
     def test_descriptions_that_lead_elsewhere(self, tmp_path, state):
         self.save(tmp_path, self.table())
         (tmp_path / "state.json").write_text(state)
-        with pytest.raises(ag.InputError, match=r"names no data files|not a readable JSON"):
+        with pytest.raises(ag.InputError, match=r"lists no data files|not a readable JSON"):
             open_dataset(tmp_path)
 
     def test_damaged_files(self, tmp_path):
@@ -209,13 +209,13 @@ class TestArrow:
 
 @pytest.mark.extras
 class TestRowGroups:
-    """Parquet with more images than memory holds: a few row groups at a time."""
+    """Parquet with more images than fit in memory: a few row groups at a time."""
 
     @pytest.fixture
     def folder(self, tmp_path, monkeypatch):
         pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         monkeypatch.setattr(streams, "MEMORY", 0)
-        monkeypatch.setattr(streams, "LOOKED", 8)
+        monkeypatch.setattr(streams, "MAX_HEADERS", 8)
         for part, first, n in (("train-0", 0, 20), ("train-1", 20, 15), ("test-0", 35, 9)):
             numbers = range(first, first + n)
             table = pa.table(
@@ -269,12 +269,12 @@ class TestRowGroups:
             == 32
         )  # eight whole batches
 
-    def test_a_row_group_that_is_too_large_is_refused(self, folder, monkeypatch):
+    def test_a_row_group_that_is_too_large_is_rejected(self, folder, monkeypatch):
         monkeypatch.setattr(row_groups, "LARGEST", 100)
-        with pytest.raises(ag.InputError, match=r"row group of 0 MB, but 0 MB are read at a time"):
+        with pytest.raises(ag.InputError, match=r"row group of 0 MB, but the limit is 0 MB"):
             open_dataset(folder)
 
-    def test_a_file_that_is_cut_off_is_refused(self, folder):
+    def test_a_file_that_is_cut_off_is_rejected(self, folder):
         data = (folder / "train-1.parquet").read_bytes()
         (folder / "train-1.parquet").write_bytes(data[: len(data) // 2])
         with pytest.raises(ag.InputError, match="is not a readable dataset"):

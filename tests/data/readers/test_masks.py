@@ -81,9 +81,9 @@ def test_ignored_numbers_black_and_white_and_gaps():
     assert table[[0, 3, 7]].tolist() == [0, 255, 1] and "renumbered" in notes[0]
     table, names, _ = number_classes(np.array([0, 1, 2]), ("sky", "void", "road"), ignore=1)
     assert table[[0, 1, 2]].tolist() == [0, 255, 1] and names == ("sky", "road")
-    with pytest.raises(ag.InputError, match="masks hold the number 5: name it, or --ignore it"):
+    with pytest.raises(ag.InputError, match="masks contain the number 5: name it, or --ignore it"):
         number_classes(np.array([0, 5]), ("a", "b"))
-    with pytest.raises(ag.InputError, match="2 to 255 classes apart, but hold 1"):
+    with pytest.raises(ag.InputError, match="2 to 255 classes, but have 1"):
         number_classes(np.array([4, 255]))
 
 
@@ -110,7 +110,7 @@ def test_masks_in_an_archive(tmp_path):
         (y[:, :5], "size of their images"),
         (y + 0.5, "with fractions"),
         (y - 7, "0 to 65535"),
-        (y * 1e300, "Masks must hold"),
+        (y * 1e300, "Masks must contain"),
     ):
         np.savez(tmp_path / "a.npz", x=x, y=masks)
         with pytest.raises(ag.InputError, match=message):
@@ -135,7 +135,7 @@ def test_a_rare_class_stays_where_it_can_be_learned(tmp_path, monkeypatch, memor
         assert said(source, "every class left in training") and said(
             source, "The test part lacks classes: 2, 7"
         )
-    assert said(source, "1 of 12 masks hold nothing but ignored pixels: they count nowhere")
+    assert said(source, "1 of 12 masks contain only ignored pixels: they do not affect the loss")
 
 
 def test_a_palette_gives_numbers_whatever_its_colours(tmp_path):
@@ -158,16 +158,16 @@ class TestBad:
             (
                 [[0, 1]] * 3,
                 [[0, 2]],
-                "classes that the training part lacks, and that could not be learned: 2",
+                "classes that the training part lacks, so they cannot be learned: 2",
             ),
-            ([[0, 1]] * 3, [[255]], "Every pixel of the test part's masks is ignored"),
-            ([[255]] * 3, [[0, 1]], "training part lacks, and that could not be learned: 0, 1"),
+            ([[0, 1]] * 3, [[255]], "Every pixel of the test masks is ignored"),
+            ([[255]] * 3, [[0, 1]], "training part lacks, so they cannot be learned: 0, 1"),
             (
                 [[255]] * 3,
                 [[255]],
                 "Every pixel of every mask has the number 255, which is ignored",
             ),
-            ([[0]] * 3, [[0]], "2 to 255 classes apart, but hold 1"),
+            ([[0]] * 3, [[0]], "2 to 255 classes, but have 1"),
         ],
     )
     def test_parts_that_cannot_be_learned_from_or_judged_by(
@@ -182,8 +182,8 @@ class TestBad:
     @pytest.mark.parametrize(
         ("numbers", "message"),
         [
-            ([[1]] * 6, "hold only the class 'road'"),
-            ([[0, 1, 9]] * 6, "masks hold the number 9: name it, or --ignore it"),
+            ([[1]] * 6, "contain only the class 'road'"),
+            ([[0, 1, 9]] * 6, "masks contain the number 9: name it, or --ignore it"),
         ],
     )
     def test_numbers_that_do_not_fit_the_names(self, tmp_path, numbers, message):
@@ -192,7 +192,7 @@ class TestBad:
         with pytest.raises(ag.InputError, match=message):
             open_dataset(tmp_path)
 
-    def test_no_item_can_be_spared(self, tmp_path):
+    def test_no_sample_can_be_split_off(self, tmp_path):
         mask_folder(tmp_path, [[0], [1], [2], [3]])
         with pytest.raises(ag.InputError, match="each one contains a class that no other has"):
             open_dataset(tmp_path)
@@ -215,19 +215,21 @@ class TestBad:
     def test_colours_and_damage(self, tmp_path):
         pair_folder(tmp_path)
         save(picture(), tmp_path / "masks" / "2.png")
-        with pytest.raises(ag.InputError, match=r"masks/2\.png must hold one class number a pixel"):
+        with pytest.raises(
+            ag.InputError, match=r"masks/2\.png must have one class number per pixel"
+        ):
             open_dataset(tmp_path)
         (tmp_path / "images" / "4.png").write_bytes(b"")
         source = open_dataset(tmp_path, skip_bad=True)
         assert (
-            said(source, "2 pairs with a bad file skipped: masks/2.png, images/4.png")
+            said(source, "2 pairs with an unreadable file skipped: masks/2.png, images/4.png")
             and len(source.train[1]) == 3
         )
 
     def test_two_images_of_one_name(self, tmp_path):
         pair_folder(tmp_path)
         save(picture(), tmp_path / "images" / "2.jpg")
-        with pytest.raises(ag.InputError, match="same name up to the ending"):
+        with pytest.raises(ag.InputError, match="same name up to the extension"):
             open_dataset(tmp_path)
 
     def test_another_task(self, tmp_path):

@@ -133,10 +133,10 @@ def test_one_pixel_is_an_image():
     assert read(encoded(Image.new("L", (1, 1), 7))).tolist() == [[[7]]]
 
 
-def test_huge_images_are_refused_before_they_are_decoded(monkeypatch):
+def test_huge_images_are_rejected_before_they_are_decoded(monkeypatch):
     file = encoded(Image.new("L", (5000, 4000)))
     with pytest.raises(
-        UnreadableImage, match=r"4000×5000 pixels, more than the 17 million .* --size"
+        UnreadableImage, match=r"4000×5000 pixels, more than the limit of 17 million .* --size"
     ):
         read_header(file, "a.png", resize=False)
     file.seek(0)
@@ -168,7 +168,7 @@ def test_what_is_no_image_is_said_so(data, message):
         read_header(io.BytesIO(data), "a.png", resize=False)
 
 
-def test_a_truncated_image_is_refused():
+def test_a_truncated_image_is_rejected():
     data = encoded(picture(height=32, width=32), "JPEG").getvalue()
     with pytest.raises(UnreadableImage, match=r"a\.png is not a readable image: .*truncated"):
         read(io.BytesIO(data[: len(data) // 2]))
@@ -188,13 +188,16 @@ def test_masks_are_numbers():
     assert read_mask(encoded(Image.fromarray(numbers)), "a").tolist() == numbers.tolist()
     assert read_mask(encoded(palette), "a").tolist() == numbers.tolist()
     assert read_mask(encoded(Image.fromarray(numbers > 0)), "a").tolist() == [[0, 1], [1, 1]]
-    with pytest.raises(UnreadableImage, match="one class number a pixel"):
+    with pytest.raises(UnreadableImage, match="one class number per pixel"):
         read_mask(encoded(picture()), "a")
     with pytest.raises(UnreadableImage, match="JPEG, which blurs"):
         read_mask(encoded(Image.fromarray(numbers), "JPEG"), "a")
 
 
 def test_the_sentence_survives_a_worker():
-    wrapped = "Caught UnreadableImage in a worker.\nTraceback ...\naugerino.data.pictures.UnreadableImage: a is bad.\n"
+    wrapped = (
+        "Caught UnreadableImage in a worker.\nTraceback ...\n"
+        "augerino.data.pictures.UnreadableImage: a is bad.\n"
+    )
     assert str(UnreadableImage(wrapped)) == "a is bad."
     assert str(pickle.loads(pickle.dumps(UnreadableImage("a is bad.")))) == "a is bad."

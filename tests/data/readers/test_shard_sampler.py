@@ -1,4 +1,4 @@
-"""Orders of sharded data: one reader reads everything once, each of several has its own shards, few are read at a time."""
+"""Orders of sharded data: a single reader reads everything once, several have disjoint shards."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def passes(shards, size, **readers):
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 100])
-def test_one_reader_reads_everything_once_but_a_lone_last_item(size):
+def test_one_reader_reads_everything_once_but_a_lone_last_sample(size):
     shards = shards_of(5, 1, 9, 4)
     (batches,) = passes(shards, size)
     seen = [item for batch in batches for item in batch]

@@ -1,4 +1,4 @@
-"""Tar shards: read as any other images, never unpacked, bounded in memory; what is wrong with one is said in a sentence."""
+"""Tar shards: read without unpacking, in bounded memory; damaged ones are rejected clearly."""
 
 import io
 import json
@@ -29,7 +29,7 @@ def members(n=6, label=lambda i: b"%d" % (i % 2), ending="cls"):
 def streamed(monkeypatch):
     """Nothing fits into memory, and few headers are looked at."""
     monkeypatch.setattr(streams, "MEMORY", 0)
-    monkeypatch.setattr(streams, "LOOKED", 8)
+    monkeypatch.setattr(streams, "MAX_HEADERS", 8)
 
 
 def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
@@ -51,7 +51,7 @@ def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
 
 
 def test_shards_that_fit_into_memory_are_checked_image_by_image(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "LOOKED", 2)
+    monkeypatch.setattr(streams, "MAX_HEADERS", 2)
     other = [("9.png", encoded(picture(9, 6, 6))), ("9.cls", b"1")]
     write_tar(tmp_path / "all.tar", [*members(8), *other])
     with pytest.raises(ag.InputError, match=r"must be of one size, but picture 0 of all\.tar"):
@@ -88,7 +88,7 @@ def test_no_headers_pile_up_while_a_shard_is_looked_over(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "names", [("train/0.tar", "test/0.tar"), ("a-train-000.tar", "a-val-000.tar")]
 )
-def test_names_tell_parts_apart(tmp_path, names):
+def test_parts_are_recognised_by_name(tmp_path, names):
     for name, n in zip(names, (6, 4), strict=True):
         write_tar(tmp_path / name, members(n))
     source = open_dataset(tmp_path)
@@ -118,7 +118,7 @@ def test_images_in_folders_of_classes_beside_a_tar_are_still_those(tmp_path):
     assert open_dataset(tmp_path).class_names == ("cat", "dog")
 
 
-def test_probing_holds_items_of_shards_back(tmp_path, streamed):
+def test_probing_holds_out_samples_of_shards(tmp_path, streamed):
     source = open_dataset(shard_folder(tmp_path, shards=5, each=20))
     learned = ag.learn(
         None, source.train, n_outputs=2, epochs=2, batch_size=16, width=2, coordinates=("rotate",)
@@ -127,7 +127,7 @@ def test_probing_holds_items_of_shards_back(tmp_path, streamed):
 
 
 def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
-    """Pictures of 200 kB each: neither opening the shards nor reading them once over may hold more than a few at a time."""
+    """Opening and reading shards of 200 kB images keeps only a few of them in memory."""
     noise = [encoded(picture(i, 256, 256)) for i in range(4)]
     pairs = [[(f"{i}.png", noise[i % 4]), (f"{i}.cls", b"%d" % (i % 2))] for i in range(60)]
     for k in range(3):
@@ -153,14 +153,14 @@ class TestRefused:
         path = write_tar(tmp_path / "a.tar", members(20))
         data = path.read_bytes()
         path.write_bytes(data[: int(keep * len(data.rstrip(b"\0")))])
-        self.refuse(tmp_path, "shard a.tar is cut off")
+        self.refuse(tmp_path, "shard a.tar is truncated")
 
     def test_a_shard_that_is_cut_off_between_two_members(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
         with tarfile.open(path) as tar:
             third = tar.getmembers()[4].offset
         path.write_bytes(path.read_bytes()[:third])
-        self.refuse(tmp_path, "shard a.tar is cut off at byte")
+        self.refuse(tmp_path, "shard a.tar is truncated at byte")
 
     def test_a_damaged_header(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
@@ -177,23 +177,23 @@ class TestRefused:
 
     def test_labels_without_pictures(self, tmp_path):
         write_tar(tmp_path / "a.tar", members()[1::2])
-        self.refuse(tmp_path, "a.tar holds no pictures")
+        self.refuse(tmp_path, "a.tar contains no images")
 
     @pytest.mark.parametrize("name", ["../../0.png", "/etc/0.png", "a/../../0.png"])
     def test_names_that_climb(self, tmp_path, name):
         write_tar(tmp_path / "a.tar", [*members(), (name, encoded(picture()))])
-        self.refuse(tmp_path, "a member whose name climbs out of it")
+        self.refuse(tmp_path, "a member whose name leads out of the archive")
         assert [file.name for file in tmp_path.iterdir()] == ["a.tar"]
 
     @pytest.mark.parametrize(
         ("data", "sentence"),
         [
-            (b"[1, 2]", "should give a number or a name, but gives a list"),
+            (b"[1, 2]", "must contain a number or a name, but contains a list"),
             (b"{", "is not readable as JSON"),
             (b"[" * 60_000, "is not readable as JSON"),
             (b"\xff\xfe", "is not readable as JSON"),
-            (b'{"label": null}', "should give a number or a name"),
-            (b" " * 70_000, "more than the 65536 that are read"),
+            (b'{"label": null}', "must contain a number or a name"),
+            (b" " * 70_000, "more than the limit of 65536"),
             (b"1" * 400, "out of range"),
         ],
     )
@@ -205,7 +205,7 @@ class TestRefused:
         header = tarfile.TarInfo("0.png")
         header.size = 2**40
         (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(1024))
-        self.refuse(tmp_path, "a.tar is cut off within 0.png")
+        self.refuse(tmp_path, "a.tar is truncated within 0.png")
 
     def test_a_name_of_many_megabytes_is_not_read(self, tmp_path):
         header = tarfile.TarInfo("././@LongLink")

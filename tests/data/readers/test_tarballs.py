@@ -1,4 +1,4 @@
-"""Files out of a `.tar.gz`: those that are wanted, whole or not at all, and no more memory than they need."""
+"""Selected files of a `.tar.gz`: complete or rejected, in bounded memory."""
 
 import gzip
 import io
@@ -28,7 +28,7 @@ def test_wanted_files_come_whole_and_by_their_own_name(tmp_path):
     }
 
 
-def test_what_is_too_long_or_missing_is_refused(tmp_path):
+def test_what_is_too_long_or_missing_is_rejected(tmp_path):
     path = pack(tmp_path / "a.tar.gz", {"a": b"12345"})
     with pytest.raises(
         ag.InputError, match=r"a in .*a\.tar\.gz has 5 bytes, but should have 4 at most"

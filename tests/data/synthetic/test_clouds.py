@@ -16,7 +16,7 @@ def test_shapes_and_balance():
 
 
 @pytest.mark.parametrize("extent", [0.3, math.pi / 4, 1.2])
-def test_angles_lie_where_the_label_says(extent):
+def test_angles_match_the_labels(extent):
     data = clouds(1000, seed=1, extent=extent)
     from_forwards, forwards = data.angles.abs(), data.y % 2 == 0
     assert from_forwards[forwards].max() <= extent + 1e-5
@@ -37,7 +37,7 @@ def heads(data) -> torch.Tensor:
 
 
 def right(data, name: str, t: float) -> bool:
-    """Whether every head is still on the side that its label says, turned by t or by -t."""
+    """Whether every head is still on the side of its label, rotated by t or by -t."""
     side = 1 - 2 * (data.y % 2)
     turn = ag.Affine3d(name)
     return all(
@@ -59,8 +59,8 @@ def test_turning_about_x_is_free():
     assert all(right(data, "rotate_x", angle) for angle in torch.linspace(0, math.pi, 9).tolist())
 
 
-def test_points_lie_on_the_figure_that_the_label_says():
-    """Turned back, the widest part of a club is a ball around 0.6 and that of an arrow the foot of a cone at 0.2."""
+def test_points_lie_on_the_labelled_figure():
+    """Rotated back, a club is widest at its ball (0.6), an arrow at the base of its cone (0.2)."""
     data = clouds(400, seed=5, points=256)
     back = ag.Affine3d("rotate_z")(data.x, -data.angles[:, None])
     along, across = back[..., 0], back[..., 1:].norm(dim=-1)
@@ -90,6 +90,6 @@ def test_a_seed_repeats_and_leaves_the_global_state_alone():
 
 
 @pytest.mark.parametrize("options", [{"n": 0}, {"extent": 0.0}, {"extent": 2.0}, {"points": 4}])
-def test_impossible_sizes_are_refused(options):
+def test_impossible_sizes_are_rejected(options):
     with pytest.raises(ag.InputError, match="clouds needs"):
         clouds(**{"n": 4, **options})

@@ -7,7 +7,7 @@ from augerino.data.synthetic.shades import MIDDLE, shades
 
 
 def label(x):
-    """The class that pixels say, and whether all of an image say the same."""
+    """The class of each image by its pixels, and whether all of them agree."""
     light = (x > MIDDLE).flatten(1)
     return light.any(dim=1).long(), light.all(dim=1) == light.any(dim=1)
 

@@ -1,4 +1,4 @@
-"""The embedded signals: an extent of time shift that is known exactly, and a loudness that says nothing."""
+"""Synthetic signals: the extent of the time shift is exact, and the gain carries no label."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def test_shapes_and_balance():
 
 
 @pytest.mark.parametrize(("place", "extent"), [(0.45, 0.05), (0.5, 0.25), (0.3, 0.29)])
-def test_pulses_stand_where_the_label_says_and_fill_the_range(place, extent):
+def test_pulses_match_the_labels_and_fill_the_range(place, extent):
     data = signals(1000, seed=1, place=place, extent=extent)
     late = data.y % 2 == 1
     for centers, middle in ((data.centers[late], place), (data.centers[~late], -place)):
@@ -45,7 +45,7 @@ def test_shifts_within_the_true_extent_keep_the_places_apart_and_further_ones_do
     assert worst(torch.tensor(1.02 * true)) < 0
 
 
-def test_a_shifted_signal_does_not_tell_how_far_it_was_shifted():
+def test_a_shifted_signal_does_not_reveal_how_far_it_was_shifted():
     """An early pulse moved late is a late pulse, to the last silent sample."""
     data = signals(400, seed=8)
     early, late = (int((data.y == label).nonzero()[0]) for label in (0, 1))
@@ -68,7 +68,7 @@ def test_stretching_never_takes_a_pulse_across_the_middle():
         assert (torch.sign(moved) == torch.sign(data.centers)).all()
 
 
-def test_loudness_says_nothing_about_the_label():
+def test_loudness_is_independent_of_the_label():
     data = signals(4000, seed=6)
     loud = data.x.abs().amax((1, 2)).log()
     assert loud.max() > 0.9 * LOUDNESS and loud.min() < -0.9 * LOUDNESS
@@ -96,6 +96,6 @@ def test_a_seed_repeats_and_leaves_the_global_state_alone():
 @pytest.mark.parametrize(
     "options", [{"n": 0}, {"extent": 0.0}, {"extent": 0.5}, {"place": 1.2}, {"samples": 8}]
 )
-def test_impossible_sizes_are_refused(options):
+def test_impossible_sizes_are_rejected(options):
     with pytest.raises(ag.InputError, match="signals needs"):
         signals(**{"n": 4, **options})

@@ -1,4 +1,4 @@
-"""The embedded data: as the paper builds it, identifiable in every pose, with an extent known exactly."""
+"""Synthetic images: the paper's construction, identifiable in every pose, with an exact extent."""
 
 import math
 
@@ -17,7 +17,7 @@ def test_shapes_ranges_and_balance():
 
 
 @pytest.mark.parametrize("extent", [0.3, math.pi / 4, 1.2])
-def test_angles_lie_where_the_label_says(extent):
+def test_angles_match_the_labels(extent):
     data = sprites(1000, seed=1, extent=extent)
     from_upright = data.angles.abs()
     upright = data.y % 2 == 0
@@ -68,6 +68,6 @@ def test_every_pose_of_each_figure_is_unlike_every_other():
 
 
 @pytest.mark.parametrize("options", [{"n": 0}, {"extent": 0.0}, {"extent": 2.0}, {"side": 4}])
-def test_impossible_sizes_are_refused(options):
+def test_impossible_sizes_are_rejected(options):
     with pytest.raises(ag.InputError, match="sprites needs"):
         sprites(**{"n": 4, **options})

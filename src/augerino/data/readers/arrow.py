@@ -1,4 +1,4 @@
-"""Columns of arrow and parquet files, read by pyarrow: nothing is executed."""
+"""Columns of arrow and parquet files, read by pyarrow without executing code."""
 
 import io
 import os
@@ -28,7 +28,10 @@ def read_schema(root: Path, file: str) -> Any:
 
 
 def read_column(root: Path, files: list[str], name: str) -> Any:
-    """One column of files with the same columns. Arrow files are mapped into memory, of parquet files it alone is read."""
+    """Reads one column of several files as one chunked array.
+
+    Arrow files are memory-mapped; of parquet files, only this column is read.
+    """
     import pyarrow as pa
 
     chunks = []
@@ -47,7 +50,7 @@ def read_column(root: Path, files: list[str], name: str) -> Any:
 
 
 class ArrowPictures(Pictures):
-    """The images in a column of arrow files, which are mapped into memory. A worker process maps them itself."""
+    """The images in a column of memory-mapped arrow files. Each worker process maps them itself."""
 
     def __init__(self, root: Path, files: list[str], column: str) -> None:
         self.root = root
@@ -69,7 +72,8 @@ class ArrowPictures(Pictures):
 
     def _locate(self, i: int) -> tuple[int, int]:
         file = int(np.searchsorted(self.ends, i, side="right"))
-        return file, i - (int(self.ends[file - 1]) if file else 0)
+        start = int(self.ends[file - 1]) if file else 0
+        return file, i - start
 
     def name(self, i: int) -> str:
         file, row = self._locate(i)
@@ -81,7 +85,7 @@ class ArrowPictures(Pictures):
 
 
 def image_file(value: Any, root: Path, name: str) -> BinaryIO:
-    """The encoded image in a cell: its bytes, or the file below the dataset that it names."""
+    """Opens the encoded image in a cell: its bytes, or a file below the folder of the dataset."""
     data = value
     path = None
     if isinstance(value, dict):
@@ -89,25 +93,25 @@ def image_file(value: Any, root: Path, name: str) -> BinaryIO:
         path = value.get("path")
     if isinstance(data, bytes):
         return io.BytesIO(data)
-    if (
-        isinstance(path, str)
-        and not os.path.isabs(path)
-        and ".." not in Path(path).parts
-        and "\0" not in path
-    ):
+    if isinstance(path, str) and _is_below(path):
         return open_file(root / path, path)
-    raise UnreadableImage(f"{shown(name)} holds no image.")
+    raise UnreadableImage(f"{shown(name)} contains no image.")
+
+
+def _is_below(path: str) -> bool:
+    """Whether a relative path stays below the folder that it is joined to."""
+    return not os.path.isabs(path) and ".." not in Path(path).parts and "\0" not in path
 
 
 def validate(column: Any) -> None:
-    """Raises pyarrow's error for offsets that point outside of memory, as a damaged file may have."""
+    """Raises a pyarrow error for offsets that point outside of memory, as in a damaged file."""
     for chunk in column.chunks:
         chunk.validate(full=True)
 
 
 @contextmanager
 def reading(root: Path) -> Iterator[None]:
-    """Turns any error of pyarrow on a damaged file into an `InputError`."""
+    """Converts any error of pyarrow on a damaged file to an `InputError`."""
     try:
         yield
     except InputError:
@@ -121,7 +125,7 @@ def reading(root: Path) -> Iterator[None]:
 
 def _check_file(path: Path) -> None:
     if not path.is_file():
-        raise InputError(f"The dataset names a file that is not there: {shown(path)}.")
+        raise InputError(f"The dataset refers to a missing file: {shown(path)}.")
 
 
 def _map_arrow(path: Path) -> Any:
@@ -135,7 +139,7 @@ def _map_arrow(path: Path) -> Any:
 
 
 def _read_parquet(path: Path, name: str) -> Any:
-    """One column of a parquet file, unless it would not fit into memory."""
+    """Reads one column of a parquet file; raises an error if it would not fit into memory."""
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(path)
@@ -151,7 +155,7 @@ def _read_parquet(path: Path, name: str) -> Any:
 
 
 def to_numpy(column: Any, name: str) -> np.ndarray:
-    """A column of numbers, strings, or lists of numbers all of the same lengths, as one array."""
+    """Converts a column of numbers, strings, or (nested) lists of equal lengths to one array."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -166,11 +170,12 @@ def to_numpy(column: Any, name: str) -> np.ndarray:
             raise InputError(
                 f"The column '{shown(name)}' has empty cells: fill them, or remove those rows."
             )
-        if not (
+        is_list = (
             pa.types.is_list(array.type)
             or pa.types.is_large_list(array.type)
             or pa.types.is_fixed_size_list(array.type)
-        ):
+        )
+        if not is_list:
             break
         lengths = pc.unique(pc.list_value_length(array)).to_pylist()
         if len(lengths) != 1:
@@ -185,6 +190,6 @@ def to_numpy(column: Any, name: str) -> np.ndarray:
         return np.array([shown(word) for word in array.to_pylist()]).reshape(shape)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise InputError(
-            f"The column '{shown(name)}' must hold numbers or strings, but holds {kind}."
+            f"The column '{shown(name)}' must contain numbers or strings, but contains {kind}."
         )
     return np.asarray(array.to_numpy(zero_copy_only=False)).reshape(shape)

@@ -1,4 +1,4 @@
-"""Molecules in `.xyz`, `.extxyz` and `.db` files, read by ASE (Larsen et al. 2017): atoms, and what is written beside them."""
+"""Molecules in `.xyz`, `.extxyz` and `.db` files, read by ASE (Larsen et al. 2017)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,37 +17,36 @@ _TAKEN = (*INPUT_NAMES, *COUNTS, *CHARGES)
 
 
 def read(path: Path, options: ReadOptions) -> RawDataset:
-    """Reads molecules as padded point clouds; a property that all of them have may be the target."""
+    """Reads molecules as padded point clouds; properties that all of them have can be targets."""
     try:
         import ase  # noqa: F401
     except ImportError as error:
         raise InputError(
             f'Reading {shown(path)} needs ASE: pip install "augerino[molecules]".'
         ) from error
-    raw = RawDataset("points", None, None, (), root=path.parent, files=[path.name])
-    numbers, positions, properties, cells = [], [], [], 0
+    raw = RawDataset(
+        kind="points", inputs=None, targets=None, shape=(), root=path.parent, files=[path.name]
+    )
+    numbers: list[np.ndarray] = []
+    positions: list[np.ndarray] = []
+    properties: list[dict[str, Any]] = []
+    n_periodic = 0
     try:
         for atoms, values in _molecules(path):
             numbers.append(np.asarray(atoms.numbers, dtype=np.int64))
             positions.append(np.asarray(atoms.positions, dtype=np.float64))
-            properties.append(
-                {
-                    str(k): v
-                    for k, v in values.items()
-                    if np.ndim(v) == 0 and str(k).lower() not in _TAKEN
-                }
-            )
-            cells += bool(np.any(atoms.pbc))
-    except Exception as error:  # a damaged file leads ASE to raise whatever it may
+            properties.append(_scalars(values))
+            n_periodic += bool(np.any(atoms.pbc))
+    except Exception as error:  # ASE may raise any exception for a damaged file
         lines = (str(error) or type(error).__name__).splitlines()
         raise InputError(
             f"{shown(path)} is not a readable file of molecules: {shown(lines[0]).rstrip('.')}."
         ) from error
     if not numbers:
-        raise InputError(f"{shown(path)} holds no molecules.")
-    if cells:
+        raise InputError(f"{shown(path)} contains no molecules.")
+    if n_periodic:
         raw.notes.append(
-            f"{cells} of {len(numbers)} molecules are in a periodic cell, which is not used."
+            f"{n_periodic} of {len(numbers)} molecules are in a periodic cell, which is not used."
         )
     arrays = _padded(numbers, positions)
     for name in properties[0]:
@@ -57,21 +56,35 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
                 arrays[name] = column
     headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
     return read_arrays(
-        shown(path), headers, lambda names: {name: arrays[name] for name in names}, options, raw
+        shown(path),
+        headers,
+        load=lambda names: {name: arrays[name] for name in names},
+        options=options,
+        raw=raw,
     )
 
 
+def _scalars(values: dict[str, Any]) -> dict[str, Any]:
+    """Properties of one number or string whose names have no other meaning."""
+    return {
+        str(name): value
+        for name, value in values.items()
+        if np.ndim(value) == 0 and str(name).lower() not in _TAKEN
+    }
+
+
 def _molecules(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each molecule and its properties by name. The format goes by the ending alone, so that nothing else is ever opened."""
+    """Yields each molecule and its properties by name.
+
+    The format is chosen by the extension alone, so that ASE tries no other format.
+    """
     if path.suffix.lower() == ".db":
         from ase.db import connect
 
         with connect(str(path), type="db") as database:
             for row in database.select():
-                yield (
-                    row.toatoms(),
-                    {**({"energy": row.energy} if "energy" in row else {}), **row.key_value_pairs},
-                )
+                energy = {"energy": row.energy} if "energy" in row else {}
+                yield row.toatoms(), {**energy, **row.key_value_pairs}
         return
     from ase.io import iread
 
@@ -81,6 +94,7 @@ def _molecules(path: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def _padded(numbers: list[np.ndarray], positions: list[np.ndarray]) -> dict[str, np.ndarray]:
+    """Positions (N, P, 3), charges (N, P) and num_atoms (N,), zero beyond the last atom."""
     count = np.array([len(atoms) for atoms in numbers])
     arrays: dict[str, np.ndarray] = {
         "positions": np.zeros((len(count), count.max(), 3), dtype=np.float32),
@@ -88,5 +102,6 @@ def _padded(numbers: list[np.ndarray], positions: list[np.ndarray]) -> dict[str,
         "num_atoms": count,
     }
     for i, (atoms, places) in enumerate(zip(numbers, positions, strict=True)):
-        arrays["positions"][i, : len(atoms)], arrays["charges"][i, : len(atoms)] = places, atoms
+        arrays["positions"][i, : len(atoms)] = places
+        arrays["charges"][i, : len(atoms)] = atoms
     return arrays

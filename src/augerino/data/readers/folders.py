@@ -1,4 +1,4 @@
-"""Folders of images by class, as torchvision's ImageFolder reads them, with or without a part for testing."""
+"""Images in one folder per class, as in torchvision's ImageFolder, with or without a test part."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ from augerino.errors import InputError
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, sorted by name, without hidden files."""
+    """Entries of a folder, sorted by name, without hidden files."""
     try:
         with os.scandir(folder) as found:
             return sorted(
@@ -26,12 +26,15 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def subfolders(folder: Path) -> dict[str, Path]:
-    """The folders in a folder, by name."""
+    """Name -> path of the subfolders of a folder."""
     return {entry.name: Path(entry.path) for entry in entries(folder) if entry.is_dir()}
 
 
 def images_below(folder: Path, root: Path) -> list[str]:
-    """The names, below root, of all images in a folder and the folders in it. A folder that is linked twice counts once."""
+    """Paths, relative to root, of all images in a folder and its subfolders, sorted.
+
+    A folder that is linked twice is read once.
+    """
     names: list[str] = []
     seen: set[tuple[int, int]] = set()
     waiting = [folder]
@@ -53,7 +56,7 @@ def images_below(folder: Path, root: Path) -> list[str]:
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry leads to a folder; a link in a ring leads nowhere."""
+    """Whether an entry is a folder or a link to one; False for circular links."""
     try:
         return entry.is_dir()
     except OSError:
@@ -61,9 +64,9 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def part_folders(root: Path, notes: list[str]) -> list[tuple[bool | None, Path]]:
-    """The folders to read, each with whether it is for testing: train and test if there are such parts, else the folder itself.
+    """The folders to read, as pairs (is_test, folder): train and test, or (None, root).
 
-    A folder called train that holds nothing but images is no part but a class, of vehicles.
+    A folder named train that contains only images is a class, not a part.
     """
     named = {
         PARTS[name.lower()]: place
@@ -82,17 +85,21 @@ def part_folders(root: Path, notes: list[str]) -> list[tuple[bool | None, Path]]
     others = [name for name in subfolders(root) if name.lower() not in PARTS]
     if others:
         notes.append(f"Folders beside '{named['train'].name}' are not read: {some(others)}.")
-    return [(False, named["train"]), *([(True, named[test])] if test is not None else [])]
+    parts: list[tuple[bool | None, Path]] = [(False, named["train"])]
+    if test is not None:
+        parts.append((True, named[test]))
+    return parts
 
 
 def read_classes(root: Path, options: ReadOptions) -> RawDataset:
-    """Reads a folder in which every class has a folder of its own; classes are ordered by name."""
+    """Reads a folder with one subfolder of images per class; classes are ordered by name."""
     notes: list[str] = []
     names: list[str] = []
     labels: list[str] = []
     tests: list[bool | None] = []
     for test, place in part_folders(root, notes):
-        empty, before = [], len(names)
+        empty: list[str] = []
+        n_before = len(names)
         for label, folder in subfolders(place).items():
             inside = images_below(folder, root)
             names += inside
@@ -103,33 +110,51 @@ def read_classes(root: Path, options: ReadOptions) -> RawDataset:
         if empty:
             notes.append(f"Folders without images are left out: {some(empty)}.")
         loose = [entry.name for entry in entries(place) if entry.name.lower().endswith(EXTENSIONS)]
-        if len(names) == before and test is not None:
+        if len(names) == n_before and test is not None:
             raise InputError(
-                f"{shown(place)} holds no images in folders of classes: fill it, or remove it."
+                f"{shown(place)} contains no images in class folders: add some, or remove it."
             )
         if loose and names:
-            notes.append(f"Images outside the folders of the classes are not read: {some(loose)}.")
+            notes.append(f"Images outside the class folders are not read: {some(loose)}.")
     if not names:
         raise InputError(
-            f"{shown(root)} holds no images in folders of classes: make one folder a class, or add labels.csv with the columns "
-            "file and label, or give the folders images and masks, or an .npz of x and y."
+            f"{shown(root)} contains no images in class folders: create one folder per class, "
+            "or add labels.csv with the columns file and label, "
+            "or provide the folders images and masks, or an .npz of x and y."
         )
     return load_files(
-        root, names, np.array([shown(label) for label in labels]), tests, notes, options
+        root,
+        names,
+        targets=np.array([shown(label) for label in labels]),
+        tests=tests,
+        notes=notes,
+        options=options,
     )
 
 
 def load_files(
     root: Path,
     names: list[str],
+    *,
     targets: np.ndarray,
     tests: list[bool | None],
     notes: list[str],
     options: ReadOptions,
 ) -> RawDataset:
-    """Decodes the named files, or makes a stream of them; targets and tests go by file."""
+    """Decodes image files into memory, or creates a stream of them.
+
+    Args:
+        root: folder of the dataset.
+        names: of the files, relative to root.
+        targets: one per file.
+        tests: whether each file is in the test part; None if there is no test part.
+        notes: notes to put before those on the images.
+        options: of the reader.
+    """
     loaded = streams.load(Files(root, names), options)
-    test = None if None in tests or True not in tests else np.array(tests, dtype=bool)[loaded.kept]
+    test = None
+    if None not in tests and True in tests:
+        test = np.array(tests, dtype=bool)[loaded.kept]
     return RawDataset(
         kind="images",
         inputs=loaded.images,

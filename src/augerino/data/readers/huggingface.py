@@ -1,4 +1,4 @@
-"""Hugging Face datasets on disk: what `save_to_disk` writes, and parquet files. Read by pyarrow: nothing is executed."""
+"""Hugging Face datasets on disk, from `save_to_disk` or as parquet files, read by pyarrow."""
 
 import json
 import os
@@ -28,13 +28,9 @@ from augerino.errors import InputError
 
 
 def is_dataset(folder: Path) -> bool:
-    """Whether a folder is one of `save_to_disk`, or holds parquet files at its top or in `data`."""
-    marks = ("dataset_dict.json", "state.json")
-    return (
-        any((folder / mark).is_file() for mark in marks)
-        or any(folder.glob("*.parquet"))
-        or any(folder.glob("data/*.parquet"))
-    )
+    """Whether a folder was written by `save_to_disk`, or it or its `data` has parquet files."""
+    saved = any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+    return saved or any(folder.glob("*.parquet")) or any(folder.glob("data/*.parquet"))
 
 
 def read(path: Path, options: ReadOptions) -> RawDataset:
@@ -53,13 +49,15 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     if test is not None and train == "train":
         parts.append(files[test])
     names = [name for part in parts for name in part]
-    raw = RawDataset("images", None, None, (), notes=notes, root=root, files=names)
+    raw = RawDataset(
+        kind="images", inputs=None, targets=None, shape=(), notes=notes, root=root, files=names
+    )
     schema = arrow.read_schema(root, names[0])
     features = _features(schema)
     image = _image_column(schema, features)
     if image is None:
-        return _read_arrays(shown(path), parts, schema, options, raw)
-    target = _target_column(shown(path), list(schema.names), image, options)
+        return _read_arrays(shown(path), parts, schema=schema, options=options, raw=raw)
+    target = _target_column(shown(path), names=list(schema.names), image=image, options=options)
     if all(name.endswith(".parquet") for name in names):
         pictures: Pictures = RowGroups(root, names, image)
     else:
@@ -86,7 +84,7 @@ def _need_pyarrow() -> None:
 
 
 def _find_files(path: Path) -> dict[str, list[str]]:
-    """The data files of every part, by their names below the folder."""
+    """Part -> paths of its data files, relative to the folder."""
     if path.is_file():
         return {"train": [path.name]}
     if (path / "dataset_dict.json").is_file():
@@ -102,22 +100,21 @@ def _find_files(path: Path) -> dict[str, list[str]]:
         return _find_parquet(path)
     found: dict[str, list[str]] = {}
     for name, place in places.items():
-        listed = _json(place / "state.json").get("_data_files", [])
-        names = (
-            [str(entry.get("filename", "")) for entry in listed if isinstance(entry, dict)]
-            if isinstance(listed, list)
-            else []
-        )
+        entries = _json(place / "state.json").get("_data_files", [])
+        if not isinstance(entries, list):
+            entries = []
+        names = [str(entry.get("filename", "")) for entry in entries if isinstance(entry, dict)]
         if not names or any(Path(file).name != file for file in names):
-            raise InputError(f"{shown(place / 'state.json')} names no data files beside it.")
+            raise InputError(f"{shown(place / 'state.json')} lists no data files beside it.")
         found[PARTS.get(name.lower(), name)] = [
             os.path.relpath(place / file, path) for file in names
         ]
     if not found:
-        raise InputError(f"{shown(path / 'dataset_dict.json')} names no parts.")
+        raise InputError(f"{shown(path / 'dataset_dict.json')} lists no parts.")
     if len(found) > 1 and "train" not in found:
         raise InputError(
-            f"{shown(path)} has no part called train, but: {some(list(found))}; give the path of one of them."
+            f"{shown(path)} has no part called train, but: {some(list(found))}; "
+            "give the path of one of them."
         )
     return found
 
@@ -127,7 +124,7 @@ def _find_parquet(folder: Path) -> dict[str, list[str]]:
     found = parts_by_name([os.path.relpath(file, folder) for file in files])
     if len(found) > 1 and "train" not in found:
         raise InputError(
-            f"{shown(folder)} has no parquet file for training, but for: {some(list(found))}."
+            f"{shown(folder)} has no parquet file for training, but files for: {some(list(found))}."
         )
     return found
 
@@ -141,7 +138,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _features(schema: Any) -> dict[str, dict[str, Any]]:
-    """What the `datasets` package wrote about the columns, if it did."""
+    """Metadata of the columns written by the `datasets` package; empty if there are none."""
     text = (schema.metadata or {}).get(b"huggingface", b"{}")
     try:
         features = json.loads(text)["info"]["features"]
@@ -153,7 +150,7 @@ def _features(schema: Any) -> dict[str, dict[str, Any]]:
 
 
 def _image_column(schema: Any, features: Mapping[str, dict[str, Any]]) -> str | None:
-    """The column of images: marked as such, or holding encoded bytes."""
+    """Name of the column of images: marked in the metadata, or the first of encoded bytes."""
     import pyarrow as pa
 
     def encoded(name: str) -> bool:
@@ -162,14 +159,13 @@ def _image_column(schema: Any, features: Mapping[str, dict[str, Any]]) -> str | 
             return "bytes" in [field.name for field in kind]
         return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
-    names = list(schema.names)
-    marked = [
-        name for name in names if features.get(name, {}).get("_type") == "Image" and encoded(name)
-    ]
-    return next(iter(marked or [name for name in names if encoded(name)]), None)
+    candidates = [name for name in schema.names if encoded(name)]
+    marked = [name for name in candidates if features.get(name, {}).get("_type") == "Image"]
+    return next(iter(marked or candidates), None)
 
 
-def _target_column(path: str, names: list[str], image: str | None, options: ReadOptions) -> str:
+def _target_column(path: str, *, names: list[str], image: str | None, options: ReadOptions) -> str:
+    """Name of the column of targets: the one given, one with a usual name, or the only other."""
     if options.target is not None:
         if options.target in names:
             return options.target
@@ -185,7 +181,8 @@ def _target_column(path: str, names: list[str], image: str | None, options: Read
         return others[0]
     if others:
         raise InputError(
-            f"{path} has several columns that could be the target: choose with --target, one of {some(others)}."
+            f"{path} has several columns that could be the target: "
+            f"choose with --target, one of {some(others)}."
         )
     raise InputError(f"{path} has images but no column of targets.")
 
@@ -196,16 +193,17 @@ def _class_names(features: Mapping[str, dict[str, Any]], target: str) -> tuple[s
 
 
 def _read_arrays(
-    path: str, parts: list[list[str]], schema: Any, options: ReadOptions, raw: RawDataset
+    path: str, parts: list[list[str]], *, schema: Any, options: ReadOptions, raw: RawDataset
 ) -> RawDataset:
-    """Columns of numbers as the arrays of an archive: x_train, y_train, and so on."""
+    """Reads columns of numbers as named arrays: x_train, y_train, x_test and y_test."""
     names = list(schema.names)
     inputs = next((name for alias in INPUT_NAMES for name in names if name.lower() == alias), None)
     if inputs is None:
         raise InputError(
-            f"{path} has no column of images, nor one called {some(list(INPUT_NAMES[:4]))}, but: {some(names)}."
+            f"{path} has no column of images, nor one called {some(list(INPUT_NAMES[:4]))}, "
+            f"but: {some(names)}."
         )
-    target = _target_column(path, names, inputs, options)
+    target = _target_column(path, names=names, image=inputs, options=options)
     arrays = {}
     for part, files in zip(("train", "test"), parts, strict=False):
         for role, name in (("x", inputs), ("y", target)):
@@ -216,7 +214,7 @@ def _read_arrays(
     return array_files.read_arrays(
         path,
         headers,
-        lambda wanted: {name: arrays[name] for name in wanted},
-        replace(options, target=None),  # the target has been chosen by its column name
-        raw,
+        load=lambda wanted: {name: arrays[name] for name in wanted},
+        options=replace(options, target=None),  # the target has been chosen by its column name
+        raw=raw,
     )

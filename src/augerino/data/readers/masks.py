@@ -1,4 +1,4 @@
-"""Folders of images with a mask of class numbers each, for segmentation."""
+"""Folders of images and masks of class numbers, for segmentation."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,26 @@ from augerino.errors import InputError
 
 IMAGE_FOLDERS = ("images", "imgs", "image")
 MASK_FOLDERS = ("masks", "labels", "annotations", "mask")
-HIGHEST = 65535  # the highest class number that a mask may hold before it is renumbered
+HIGHEST = 65535  # highest class number in a mask, before classes are renumbered
 
 
 class Masks:
-    """Masks on disk by number, as (H, W) class numbers 0, ..., K - 1 in bytes, 255 where nothing is to be learned."""
+    """Masks on disk by index, each (H, W) uint8: classes 0, ..., K - 1, or 255 for ignored pixels.
+
+    Args:
+        pictures: the encoded masks.
+        form: size of the decoded masks.
+        table: class number in a file -> class, (HIGHEST + 1,) uint8.
+        holds: which classes each mask contains, (n, K) bool.
+    """
 
     def __init__(
         self, pictures: Pictures, form: Form, table: np.ndarray, holds: np.ndarray
     ) -> None:
-        self.pictures, self.form, self.table = pictures, form, table
-        self.holds = holds  # which classes are in each, (files, K)
+        self.pictures = pictures
+        self.form = form
+        self.table = table
+        self.holds = holds
 
     def __getitem__(self, i: int) -> Tensor:
         with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
@@ -39,21 +48,22 @@ class Masks:
             mask = nearest(mask, self.form)
         if mask.shape != (self.form.height, self.form.width):
             raise UnreadableImage(
-                f"{shown(self.pictures.name(i))} has changed its size while it was in use."
+                f"{shown(self.pictures.name(i))} has changed its size since the dataset was opened."
             )
         return torch.from_numpy(self.table[mask])
 
 
 def nearest(mask: np.ndarray, form: Form) -> np.ndarray:
-    """Crops a mask as its image is cropped, and takes the nearest pixel."""
-    left, top, right, bottom = crop_box(mask.shape[0], mask.shape[1], (form.height, form.width))
+    """Crops a mask like its image and resizes it by nearest-neighbour interpolation."""
+    height, width = mask.shape
+    left, top, right, bottom = crop_box(height, width, (form.height, form.width))
     rows = (top + (np.arange(form.height) + 0.5) * (bottom - top) / form.height).astype(int)
     columns = (left + (np.arange(form.width) + 0.5) * (right - left) / form.width).astype(int)
-    return mask[rows.clip(0, mask.shape[0] - 1)][:, columns.clip(0, mask.shape[1] - 1)]
+    return mask[rows.clip(0, height - 1)][:, columns.clip(0, width - 1)]
 
 
 def find_pairs(root: Path) -> tuple[Path, Path] | None:
-    """The folders of images and of masks in a folder; None if it does not have both."""
+    """The folders of images and of masks in a folder; None unless it has both."""
     names = {name.lower(): place for name, place in subfolders(root).items()}
     images = next((names[name] for name in IMAGE_FOLDERS if name in names), None)
     masks = next((names[name] for name in MASK_FOLDERS if name in names), None)
@@ -61,10 +71,10 @@ def find_pairs(root: Path) -> tuple[Path, Path] | None:
 
 
 def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
-    """Reads images/ and masks/, themselves divided into train and test, or inside folders train and test, or undivided."""
+    """Reads images/ and masks/, with train and test folders inside, around them, or without."""
     if options.task not in (None, "segmentation"):
         raise InputError(
-            f"{shown(root)} holds images with masks, which is segmentation, not {options.task}."
+            f"{shown(root)} contains images with masks, which is segmentation, not {options.task}."
         )
     notes: list[str] = []
     pairs: list[tuple[str, str]] = []
@@ -75,14 +85,14 @@ def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
         tests += [test] * len(matched)
     if not pairs:
         raise InputError(
-            f"The folders of images and masks in {shown(root)} hold no pairs of the same name."
+            f"The folders of images and masks in {shown(root)} have no pairs of the same name."
         )
     bad: Bad = {}
     good, numbers = _scan(
         Files(root, [image for image, _ in pairs]),
         Files(root, [mask for _, mask in pairs]),
-        options,
-        bad,
+        options=options,
+        bad=bad,
     )
     if not good:
         raise InputError(f"None of the {len(pairs)} pairs can be read: {next(iter(bad.values()))}")
@@ -92,20 +102,28 @@ def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
     pairs = [pairs[i] for i in good]
     loaded = streams.load(Files(root, [image for image, _ in pairs]), options, beside=1)
     if bad:
-        notes.append(f"{len(bad)} pairs with a bad file skipped: {some(list(bad))}.")
-    holds = np.stack([_held(table[there], len(class_names)) for there in numbers])
-    masks = Masks(Files(root, [mask for _, mask in pairs]), loaded.form, table, holds)
+        notes.append(f"{len(bad)} pairs with an unreadable file skipped: {some(list(bad))}.")
+    masks = Masks(
+        Files(root, [mask for _, mask in pairs]),
+        form=loaded.form,
+        table=table,
+        holds=np.stack([_held(table[present], len(class_names)) for present in numbers]),
+    )
     kept = loaded.kept.tolist()
+    inputs = loaded.images
+    targets: Tensor | Masks = masks
+    if isinstance(inputs, ImageStream):
+        inputs = ImageStream(inputs.pictures, form=loaded.form, targets=masks, order=loaded.kept)
+    else:
+        targets = torch.stack([masks[i] for i in kept])
     marks = [tests[good[i]] for i in kept]
-    in_memory = isinstance(loaded.images, Tensor)
+    has_test_part = None not in marks and True in marks
     return RawDataset(
         kind="masks",
-        inputs=loaded.images
-        if in_memory
-        else ImageStream(loaded.images.pictures, loaded.form, masks, loaded.kept),  # type: ignore[union-attr]
-        targets=torch.stack([masks[i] for i in kept]) if in_memory else masks,
+        inputs=inputs,
+        targets=targets,
         shape=loaded.form.shape,
-        test=None if None in marks or True not in marks else np.array(marks, dtype=bool),
+        test=np.array(marks, dtype=bool) if has_test_part else None,
         class_names=class_names,
         notes=[*notes, *more, *loaded.notes],
         root=root,
@@ -114,62 +132,70 @@ def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
 
 
 def _parts(root: Path, notes: list[str]) -> Iterator[tuple[bool | None, tuple[Path, Path]]]:
+    """Yields (is_test, (folder of images, folder of masks)) for every part; is_test may be None."""
     pair = find_pairs(root)
     if pair is None:
         for test, place in part_folders(root, notes):
             inside = find_pairs(place)
             if inside is None:
                 raise InputError(
-                    f"{shown(place)} must hold the folders images and masks, as the other part does."
+                    f"{shown(place)} must contain the folders images and masks, "
+                    "as the other part does."
                 )
             yield test, inside
         return
-    inner = [
+    images, masks = (
         {PARTS.get(name.lower(), name): place for name, place in subfolders(folder).items()}
         for folder in pair
-    ]
-    if "train" not in inner[0] or "train" not in inner[1]:
+    )
+    if "train" not in images or "train" not in masks:
         yield None, pair
         return
-    test_part, unused = choose_parts(
-        [part for part in inner[0] if part in inner[1] and part in PARTS.values()]
-    )
+    common = [part for part in images if part in masks and part in PARTS.values()]
+    test_part, unused = choose_parts(common)
     if unused:
         notes.append("The validation part is not used.")
-    yield False, (inner[0]["train"], inner[1]["train"])
+    yield False, (images["train"], masks["train"])
     if test_part is not None:
-        yield True, (inner[0][test_part], inner[1][test_part])
+        yield True, (images[test_part], masks[test_part])
 
 
 def _match(root: Path, images: Path, masks: Path, notes: list[str]) -> list[tuple[str, str]]:
-    """Names below root of images and their masks, matched by their names without ending."""
-    by_stem = []
-    for folder in (images, masks):
-        stems: dict[str, str] = {}
-        for name in images_below(folder, root):
-            stem = os.path.splitext(os.path.relpath(root / name, folder))[0]
-            if stem in stems:
-                raise InputError(
-                    f"{shown(stems[stem])} and {shown(name)} have the same name up to the ending: keep one."
-                )
-            stems[stem] = name
-        by_stem.append(stems)
-    lonely = [name for stem, name in by_stem[0].items() if stem not in by_stem[1]]
-    if lonely:
+    """Pairs (image, mask) of paths relative to root, matched by name without extension."""
+    image_names = _by_stem(root, images)
+    mask_names = _by_stem(root, masks)
+    unmatched = [name for stem, name in image_names.items() if stem not in mask_names]
+    if unmatched:
         raise InputError(
-            f"Every image needs a mask of the same name in {shown(masks)}, but these have none: {some(lonely)}."
+            f"Every image needs a mask of the same name in {shown(masks)}, "
+            f"but these have none: {some(unmatched)}."
         )
-    unused = [name for stem, name in by_stem[1].items() if stem not in by_stem[0]]
+    unused = [name for stem, name in mask_names.items() if stem not in image_names]
     if unused:
         notes.append(f"{len(unused)} masks without an image are not used: {some(unused)}.")
-    return [(name, by_stem[1][stem]) for stem, name in by_stem[0].items()]
+    return [(name, mask_names[stem]) for stem, name in image_names.items()]
+
+
+def _by_stem(root: Path, folder: Path) -> dict[str, str]:
+    """Path below the folder without extension -> path relative to root, for all images."""
+    names: dict[str, str] = {}
+    for name in images_below(folder, root):
+        stem = os.path.splitext(os.path.relpath(root / name, folder))[0]
+        if stem in names:
+            raise InputError(
+                f"{shown(names[stem])} and {shown(name)} have the same name "
+                "up to the extension: keep one."
+            )
+        names[stem] = name
+    return names
 
 
 def _scan(
     images: Files, masks: Files, options: ReadOptions, bad: Bad
 ) -> tuple[list[int], list[np.ndarray]]:
-    """The readable pairs, and which class numbers are in the mask of each; every mask is decoded once for it."""
-    good, numbers = list[int](), list[np.ndarray]()
+    """Decodes every mask once; returns the indices of readable pairs and their class numbers."""
+    good: list[int] = []
+    numbers: list[np.ndarray] = []
     for i in range(len(images)):
         header = mask = None
         with skipping(bad, options.skip_bad, images.name(i)), images.open(i) as file:
@@ -179,7 +205,8 @@ def _scan(
         if header is not None and mask is not None:
             if mask.shape != (header.height, header.width):
                 raise InputError(
-                    f"A mask must have the size of its image, but {shown(masks.name(i))} has {mask.shape[0]}×{mask.shape[1]} and "
+                    "A mask must have the size of its image, "
+                    f"but {shown(masks.name(i))} has {mask.shape[0]}×{mask.shape[1]} and "
                     f"{shown(images.name(i))} {header.height}×{header.width} pixels."
                 )
             numbers.append(np.unique(mask))
@@ -189,12 +216,14 @@ def _scan(
 
 
 def which_classes(y: Tensor | Masks, n_classes: int, kept: np.ndarray) -> np.ndarray:
-    """Which classes are in the mask of each item.   y: (N, H, W), or those kept of masks on disk   returns (N, K) bool"""
-    return (
-        y.holds[kept]
-        if isinstance(y, Masks)
-        else np.stack([_held(np.unique(mask), n_classes) for mask in y.numpy()])
-    )
+    """Which classes each mask contains.
+
+    y: (N, H, W), or masks on disk   kept: (N,), indices of the masks on disk
+    returns (N, n_classes) bool
+    """
+    if isinstance(y, Masks):
+        return y.holds[kept]
+    return np.stack([_held(np.unique(mask), n_classes) for mask in y.numpy()])
 
 
 def _held(labels: np.ndarray, n_classes: int) -> np.ndarray:
@@ -206,7 +235,8 @@ def _held(labels: np.ndarray, n_classes: int) -> np.ndarray:
 def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:
     if mask.min() < 0 or mask.max() > HIGHEST:
         raise UnreadableImage(
-            f"Class numbers must be 0 to {HIGHEST}, but {shown(name)} has {mask.min()} to {mask.max()}."
+            f"Class numbers must be 0 to {HIGHEST}, "
+            f"but {shown(name)} has {mask.min()} to {mask.max()}."
         )
     return mask
 
@@ -214,10 +244,18 @@ def _check_numbers(mask: np.ndarray, name: str) -> np.ndarray:
 def number_classes(
     present: np.ndarray, names: Sequence[str] = (), ignore: int = IGNORE
 ) -> tuple[np.ndarray, tuple[str, ...], list[str]]:
-    """A table from the numbers in masks to 0, ..., K - 1, or 255 where they are to be ignored; class names; what was done.
+    """Numbers the classes of masks 0, ..., K - 1, and 255 for ignored pixels.
 
-    With names there are as many classes as names; without, those that occur. Masks of 0 and 255 alone are black and white: two
-    classes, nothing ignored.
+    The classes are those with a name or, without names, those that occur. Masks with only 0 and 255
+    are black and white: two classes, nothing ignored.
+
+    Args:
+        present: class numbers that occur, sorted, (n,).
+        names: class names, by class number.
+        ignore: class number to ignore.
+
+    Returns:
+        A table number -> class, (HIGHEST + 1,) uint8; the class names; notes.
 
     Example:
         >>> table, names, notes = number_classes(np.array([0, 2, 255]))
@@ -228,46 +266,52 @@ def number_classes(
     notes = []
     if numbers == [0, 255] and ignore == IGNORE and len(names) in (0, 2):
         table = np.full(HIGHEST + 1, IGNORE, dtype=np.uint8)
-        table[[0, 255]] = 0, 1
-        return (
-            table,
-            tuple(names) or ("0", "255"),
-            ["Masks are black and white: 0 and 255 are two classes."],
-        )
+        table[0] = 0
+        table[255] = 1
+        notes.append("Masks are black and white: 0 and 255 are two classes.")
+        return table, tuple(names) or ("0", "255"), notes
     ids = list(range(len(names))) if names else numbers
-    strange = [number for number in numbers if number not in ids and number != ignore]
-    if strange:
+    unnamed = [number for number in numbers if number not in ids and number != ignore]
+    if unnamed:
         raise InputError(
-            f"There are {len(names)} class names, but masks hold the number {strange[0]}: name it, or --ignore it."
+            f"There are {len(names)} class names, but masks contain the number {unnamed[0]}: "
+            "name it, or --ignore it."
         )
     ids = [number for number in ids if number != ignore]
     if numbers == [ignore]:
         raise InputError(
-            f"Every pixel of every mask has the number {ignore}, which is ignored: nothing is left to learn."
+            f"Every pixel of every mask has the number {ignore}, which is ignored: "
+            "nothing is left to learn."
         )
     if len(ids) < 2 or len(ids) > IGNORE:
-        raise InputError(f"Masks must tell 2 to {IGNORE} classes apart, but hold {len(ids)}.")
+        raise InputError(f"Masks must have 2 to {IGNORE} classes, but have {len(ids)}.")
     table = np.full(HIGHEST + 1, IGNORE, dtype=np.uint8)
     table[ids] = np.arange(len(ids), dtype=np.uint8)
     if ids != list(range(len(ids))):
-        notes.append(
-            f"Class numbers {some([str(number) for number in ids])} are renumbered 0 to {len(ids) - 1}."
-        )
+        before = some([str(number) for number in ids])
+        notes.append(f"Class numbers {before} are renumbered 0 to {len(ids) - 1}.")
     if ignore in numbers:
         notes.append(f"Pixels with the number {ignore} are ignored.")
-    return table, tuple(names[number] if names else str(number) for number in ids), notes
+    class_names = tuple(names[number] if names else str(number) for number in ids)
+    return table, class_names, notes
 
 
 def number_array(
     y: np.ndarray, names: Sequence[str], ignore: int
 ) -> tuple[Tensor, tuple[str, ...], list[str]]:
-    """The same for masks in memory.   y: (N, H, W)   returns (N, H, W) uint8"""
-    y = y.astype(np.int64) if y.dtype.kind != "u" or y.itemsize > 2 else y
-    low, high = int(y.min()), int(y.max())
+    """`number_classes` for masks in memory; returns masks, class names and notes.
+
+    y: (N, H, W)   returned masks: (N, H, W) uint8
+    """
+    if y.dtype.kind != "u" or y.itemsize > 2:
+        y = y.astype(np.int64)
+    low = int(y.min())
+    high = int(y.max())
     notes = []
     if low == -1:
         ignore = ignore if ignore >= 0 else IGNORE
-        y, low = np.where(y == -1, ignore, y), 0
+        y = np.where(y == -1, ignore, y)
+        low = 0
         notes.append("Pixels with the number -1 are ignored.")
     if low < 0 or high > HIGHEST:
         raise InputError(
@@ -281,7 +325,7 @@ def number_array(
 
 
 def _class_names(root: Path) -> tuple[str, ...]:
-    """One name a line from classes.txt, if there is one."""
+    """Class names from classes.txt, one per line; empty without that file."""
     try:
         text = (root / "classes.txt").read_text(encoding="utf-8-sig")
     except FileNotFoundError:

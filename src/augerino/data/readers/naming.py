@@ -1,4 +1,4 @@
-"""Names that datasets on disk use: of their parts, arrays and columns; and how names are shown to the user."""
+"""Usual names of parts, arrays and columns in datasets on disk, and printing of names."""
 
 import re
 
@@ -27,7 +27,7 @@ FILE_NAMES = ("file", "filename", "file_name", "image", "path")
 
 
 def shown(name: object) -> str:
-    """A name from the user's disk as it can be printed: no line breaks, no control characters, always valid text."""
+    """Makes a name from disk printable: escapes line breaks, control and invalid characters."""
     text = str(name).encode("utf-8", "backslashreplace").decode()
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode()
@@ -36,7 +36,7 @@ def shown(name: object) -> str:
 
 
 def some(names: list[str], most: int = 5) -> str:
-    """The first few names of a list, and how many more there are.
+    """Joins the first few names of a list, with the number of the others.
 
     Example:
         >>> some(["a", "b", "c"], most=2)
@@ -47,7 +47,7 @@ def some(names: list[str], most: int = 5) -> str:
 
 
 def parts_by_name(files: list[str]) -> dict[str, list[str]]:
-    """Files of a sharded dataset by the part that a word in their names, or in those of their folders, tells.
+    """Groups the files of a sharded dataset by part, found in their names or folder names.
 
     Example:
         >>> parts_by_name(["shard-train-0.tar", "shard-train-1.tar", "val/0.tar"])
@@ -56,11 +56,12 @@ def parts_by_name(files: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in files:
         match = _PART.search(name.lower())
-        found.setdefault(PARTS[match[1]] if match else "train", []).append(name)
+        part = PARTS[match[1]] if match else "train"
+        found.setdefault(part, []).append(name)
     return found
 
 
 def choose_parts(parts: list[str]) -> tuple[str | None, list[str]]:
-    """Which of the parts found is the test part, and which are left unused: test before validation."""
+    """Chooses the test part, test before validation; returns it and the unused parts."""
     test = next((part for part in ("test", "validation") if part in parts), None)
     return test, [part for part in parts if part not in ("train", test)]

@@ -1,4 +1,4 @@
-"""The training and test part of a raw dataset: as given, or split off; checked, and taken from the whole."""
+"""Splitting of a raw dataset into a training and a test part, and validation of both."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from augerino.errors import InputError
 
 
 def mark_test_part(raw: RawDataset, fraction: float, seed: int) -> np.ndarray:
-    """Marks the samples of the test part, (N,) bool; splits off a fraction if the data have no test part.
+    """Selects the samples of the test part, (N,) bool.
 
-    Adds notes on the split to `raw`.
+    Splits off a fraction if the data have no test part. Adds notes on the split to `raw`.
     """
     classes_in_masks = _classes_in_masks(raw) if raw.task == "segmentation" else None
     test = raw.test
@@ -42,21 +42,26 @@ def _split_off(
         test = splitting.split_off_by_content(classes_in_masks, fraction, seed)
         balance = ", every class left in training"
     elif raw.task == "classification":
-        test = splitting.split_off_by_class(raw.targets.numpy(), raw.class_names, fraction, seed)
+        test = splitting.split_off_by_class(
+            raw.targets.numpy(), raw.class_names, fraction=fraction, seed=seed
+        )
         balance = ", every class represented"
     else:
         test = splitting.split_off(_count(raw), fraction, seed)
         balance = ""
     raw.notes.append(
-        f"No test part given: {test.mean():.0%} ({test.sum()} of {len(test)}) split off with seed {seed}{balance}."
+        f"No test part given: {test.mean():.0%} ({test.sum()} of {len(test)}) split off "
+        f"with seed {seed}{balance}."
     )
     return test
 
 
 def standardize(y: Tensor, train: np.ndarray, raw: RawDataset) -> Tensor:
-    """(y - mean) / deviation, both over the training part: a constant prediction then has a loss of 1.
+    """(y - mean) / deviation, both of the training part; predicting the mean then has a loss of 1.
 
-    Adds a note on the mean and the deviation to `raw`.
+    Adds a note on the mean and the standard deviation to `raw`.
+
+    y: (N, n_outputs)   train: (N,) bool
     """
     exact = y.double()
     kept = exact[torch.from_numpy(train)]
@@ -68,8 +73,8 @@ def standardize(y: Tensor, train: np.ndarray, raw: RawDataset) -> Tensor:
         )
     deviation = torch.where(deviation > 0, deviation, 1.0)
     raw.notes.append(
-        f"Targets are standardized: less their mean ({_numbers(mean)}), "
-        f"divided by their deviation ({_numbers(deviation)})."
+        f"Targets are standardized: minus their mean ({_numbers(mean)}), "
+        f"divided by their standard deviation ({_numbers(deviation)})."
     )
     return ((exact - mean) / deviation).float()
 
@@ -79,7 +84,7 @@ def take_part(inputs: Any, y: Any, chosen: np.ndarray) -> Any:
     if isinstance(inputs, ImageStream):
         if isinstance(y, Tensor):
             y = _by_picture(inputs, y)
-        return ImageStream(inputs.pictures, inputs.form, y, inputs.order[chosen])
+        return ImageStream(inputs.pictures, form=inputs.form, targets=y, order=inputs.order[chosen])
     places = np.flatnonzero(chosen)
     first = int(places[0])
     last = int(places[-1]) + 1
@@ -96,20 +101,20 @@ def _count(raw: RawDataset) -> int:
 
 
 def _by_picture(stream: ImageStream, y: Tensor) -> Tensor:
-    """Targets of kept samples, indexed by the number of the picture, as a stream looks them up."""
+    """Targets indexed by image, as a stream needs them; zero for skipped images."""
     by_picture = torch.zeros((len(stream.pictures), *y.shape[1:]), dtype=y.dtype)
     by_picture[torch.from_numpy(stream.order)] = y
     return by_picture
 
 
 def _classes_in_masks(raw: RawDataset) -> np.ndarray:
-    """Which classes each mask has, (N, n_classes) bool; notes masks that have none."""
+    """Which classes each mask contains, (N, n_classes) bool; adds a note on masks without any."""
     n = _count(raw)
     kept = raw.inputs.order if isinstance(raw.inputs, ImageStream) else np.arange(n)
     classes_in = masks.which_classes(raw.targets, len(raw.class_names), kept)
     if empty := int((~classes_in.any(axis=1)).sum()):
         raw.notes.append(
-            f"{empty} of {n} masks hold nothing but ignored pixels: they count nowhere."
+            f"{empty} of {n} masks contain only ignored pixels: they do not affect the loss."
         )
     return classes_in
 
@@ -124,31 +129,36 @@ def _check_counts(test: np.ndarray) -> None:
     n_test = int(test.sum())
     if n_train < 2 or n_test < 1:
         raise InputError(
-            f"There must be at least two samples to train on and one to test, but there are {n_train} and {n_test}."
+            "There must be at least two training samples and one test sample, "
+            f"but there are {n_train} and {n_test}."
         )
 
 
 def _compare_classes(trained: np.ndarray, tested: np.ndarray, raw: RawDataset) -> None:
-    """Rejects parts that cannot be trained on or evaluated; notes classes that only the training part has.
+    """Rejects parts that cannot be trained on or evaluated.
 
-    trained, tested: which classes the two parts have, (n_classes,) bool
+    Adds a note on classes that only the training part has.
+
+    trained, tested: classes in the two parts, (n_classes,) bool
     """
     names = raw.class_names
     if (new := tested & ~trained).any():
+        unknown = [name for name, is_new in zip(names, new, strict=True) if is_new]
         raise InputError(
-            "The test part has classes that the training part lacks, and that could not be learned: "
-            f"{some([name for name, is_new in zip(names, new, strict=True) if is_new])}."
+            "The test part has classes that the training part lacks, so they cannot be learned: "
+            f"{some(unknown)}."
         )
     if raw.kind == "masks" and trained.sum() < 2:
         present = "ignored pixels only"
         if trained.any():
             present = f"only the class '{names[int(trained.argmax())]}'"
         raise InputError(
-            f"The masks to train on hold {present}: a network needs at least two classes to tell apart."
+            f"The training masks contain {present}: segmentation needs at least two classes."
         )
     if raw.kind == "masks" and not tested.any():
         raise InputError(
-            "Every pixel of the test part's masks is ignored, so a model cannot be evaluated: label some."
+            "Every pixel of the test masks is ignored, so a model cannot be evaluated: "
+            "label some pixels."
         )
     if (lacking := trained & ~tested).any():
         missing = [name for name, lacks in zip(names, lacking, strict=True) if lacks]

@@ -1,4 +1,4 @@
-"""One image file to one array: the formats, pixel kinds and damages that files of strangers come with."""
+"""Decoding of one image file into one array, for all supported formats and pixel types."""
 
 import warnings
 from collections.abc import Iterator
@@ -18,25 +18,18 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm")
-FORMATS = (
-    "PNG",
-    "JPEG",
-    "WEBP",
-    "TIFF",
-    "BMP",
-    "GIF",
-    "PPM",
-)  # nothing that starts other programs, as EPS would
-LARGEST_WHOLE = 4096 * 4096  # pixels of an image that is kept at its size
-LARGEST_SHRUNK = 100_000_000  # pixels of an image that is read to be made smaller
+# Without formats such as EPS, for which Pillow starts other programs.
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF", "PPM")
+LARGEST_WHOLE = 4096 * 4096  # most pixels of an image that is not resized
+LARGEST_SHRUNK = 100_000_000  # most pixels of an image that is resized
 _ORIENTATION = 0x0112
 
 
 class UnreadableImage(InputError):
-    """A file that should be an image and cannot be read as one.
+    """Raised for a file that cannot be read as an image.
 
-    A DataLoader brings an error from its worker as the same type around the worker's whole traceback, in whose last line the
-    sentence stands; only that is kept.
+    A DataLoader re-raises an error of its worker with the whole traceback as the message. The
+    original message is in its last line; the rest is removed.
     """
 
     def __init__(self, message: str) -> None:
@@ -44,32 +37,33 @@ class UnreadableImage(InputError):
 
 
 class Header(NamedTuple):
-    """What a file says of itself before its pixels are decoded; the size is as seen, after turning it upright."""
+    """Metadata of an image, read without decoding it. The size is that of the upright image."""
 
     height: int
     width: int
     grey: bool
-    fine: bool  # more than 8 bits a value
+    fine: bool  # more than 8 bits per value
     clear: bool  # has transparent pixels
 
 
 @dataclass(frozen=True)
 class Form:
-    """What every image of a dataset is brought to."""
+    """The common shape and type of all images of a dataset."""
 
     channels: int
     height: int
     width: int
-    resize: bool
-    fine: bool
+    resize: bool  # whether images are cropped and resized to this size
+    fine: bool  # more than 8 bits per value
 
     @property
     def shape(self) -> tuple[int, int, int]:
+        """(C, H, W)"""
         return self.channels, self.height, self.width
 
     @property
     def dtype(self) -> torch.dtype:
-        """Bytes hold 8 bits a value; more need floats, in [0, 1]."""
+        """uint8 for 8 bits per value; otherwise float32, in [0, 1]."""
         return torch.float32 if self.fine else torch.uint8
 
     @property
@@ -78,45 +72,50 @@ class Form:
 
 
 def read_header(file: BinaryIO, name: str, *, resize: bool) -> Header:
-    """Size and kind of an image, without decoding it; refuses one with too many pixels."""
+    """Reads size and type of an image without decoding it; rejects too many pixels."""
     with _reading(name):
         image = _open(file, name, resize)
         width, height = image.size
         if _turned(image):
             width, height = height, width
-        grey = image.mode in ("1", "L", "LA", "La", "I", "F") or image.mode.startswith("I;16")
-        fine = image.mode in ("I", "F") or image.mode.startswith("I;16")
-        return Header(height, width, grey, fine, _has_alpha(image))
+        fine = _is_fine(image)
+        return Header(
+            height=height,
+            width=width,
+            grey=fine or image.mode in ("1", "L", "LA", "La"),
+            fine=fine,
+            clear=_has_alpha(image),
+        )
 
 
 def decode(file: BinaryIO, name: str, form: Form) -> Tensor:
-    """The pixels of an image in the form wished for, (C, H, W): bytes, or floats in [0, 1] where the form is fine.
+    """Decodes an image, (C, H, W): uint8, or float32 in [0, 1] if `form.fine`.
 
-    Orientation tags are honoured, palettes and CMYK become RGB, transparent pixels are laid over black (what a warp fills in as
-    well), of several frames the first counts. 16-bit values are divided by 65535.
+    Orientation tags are applied. Palettes and CMYK become RGB, and transparent pixels are
+    composited over black, the fill colour of a warp. Only the first of several frames is read.
+    16-bit values are divided by 65535.
     """
     with _reading(name):
         image = _open(file, name, form.resize)
         if form.resize:
-            image.draft(
-                None, (2 * max(form.height, form.width),) * 2
-            )  # lets JPEG decode at a fraction of its size
+            side = 2 * max(form.height, form.width)
+            image.draft(None, (side, side))  # lets JPEG decode at a fraction of its size
         image = _upright(image)
         pixels = _fine_pixels(image, form) if _is_fine(image) else _byte_pixels(image, form)
         if pixels.shape[:2] != (form.height, form.width):
             raise UnreadableImage(
-                f"{shown(name)} has {pixels.shape[0]}×{pixels.shape[1]} pixels and not {form.height}×{form.width} as expected."
+                f"{shown(name)} has {pixels.shape[0]}×{pixels.shape[1]} pixels "
+                f"and not {form.height}×{form.width} as expected."
             )
-        pixels = (
-            np.repeat(pixels, form.channels, axis=2) if pixels.shape[2] < form.channels else pixels
-        )
+        if pixels.shape[2] < form.channels:
+            pixels = np.repeat(pixels, form.channels, axis=2)
         if form.fine and pixels.dtype == np.uint8:
             pixels = pixels.astype(np.float32) / 255
         return torch.from_numpy(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
 
 
 def read_mask(file: BinaryIO, name: str) -> np.ndarray:
-    """The class numbers of a mask, (H, W): its grey values or, where it has a palette, the places in it."""
+    """Decodes the class numbers of a mask, (H, W) int64: grey values or palette indices."""
     with _reading(name):
         image = _open(file, name, resize=False)
         if image.format in ("JPEG", "MPO"):
@@ -125,7 +124,8 @@ def read_mask(file: BinaryIO, name: str) -> np.ndarray:
             )
         if image.mode not in ("1", "L", "P", "I") and not image.mode.startswith("I;16"):
             raise UnreadableImage(
-                f"{shown(name)} must hold one class number a pixel, in grey or a palette, but is {image.mode}: save numbers."
+                f"{shown(name)} must have one class number per pixel, as grey value or palette "
+                f"index, but is {image.mode}: save class numbers."
             )
         image.load()
         return np.asarray(image).astype(np.int64)
@@ -134,14 +134,13 @@ def read_mask(file: BinaryIO, name: str) -> np.ndarray:
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # Pillow warns of damage that it reads over, and of sizes that we judge ourselves
+        # Pillow warns of minor damage, and of image sizes, which `_open` checks.
+        warnings.simplefilter("ignore")
         try:
             yield
         except InputError:
             raise
-        except Exception as error:  # a damaged file leads decoders to raise whatever they may
+        except Exception as error:  # decoders may raise any exception for a damaged file
             raise UnreadableImage(
                 f"{shown(name)} is not a readable image: {_reason(error)}."
             ) from error
@@ -151,9 +150,9 @@ def _reason(error: Exception) -> str:
     from PIL import Image, UnidentifiedImageError
 
     if isinstance(error, UnidentifiedImageError):
-        return f"it is none of {', '.join(FORMATS)}"
+        return f"its format is none of {', '.join(FORMATS)}"
     if isinstance(error, Image.DecompressionBombError):
-        return f"it claims more than {LARGEST_SHRUNK // 10**6} million pixels"
+        return f"its header declares more than {LARGEST_SHRUNK // 10**6} million pixels"
     lines = (str(error) or type(error).__name__).splitlines()
     return shown(lines[0]).rstrip(".") if lines else type(error).__name__
 
@@ -168,13 +167,12 @@ def _open(file: BinaryIO, name: str, resize: bool) -> "Image":
     width, height = image.size
     largest = LARGEST_SHRUNK if resize else LARGEST_WHOLE
     if width * height > largest:
-        todo = (
-            "shrink it first"
-            if resize or width * height > LARGEST_SHRUNK
-            else "give a size to shrink it to, as in --size 64"
-        )
+        remedy = "resize all images, as in --size 64"
+        if resize or width * height > LARGEST_SHRUNK:
+            remedy = "shrink it first"
         raise UnreadableImage(
-            f"{shown(name)} has {height}×{width} pixels, more than the {largest / 1e6:.0f} million that are read: {todo}."
+            f"{shown(name)} has {height}×{width} pixels, "
+            f"more than the limit of {largest / 1e6:.0f} million: {remedy}."
         )
     if width < 1 or height < 1:
         raise UnreadableImage(f"{shown(name)} has no pixels.")
@@ -182,16 +180,19 @@ def _open(file: BinaryIO, name: str, resize: bool) -> "Image":
 
 
 def _orientation(image: "Image") -> int:
-    """The orientation tag, from 1 to 8. Only one that stands before the pixels counts, so that header and pixels agree."""
+    """The orientation tag, from 1 to 8.
+
+    Only a tag before the pixels is used, so that `read_header` and `decode` agree.
+    """
     from PIL import Image
 
     if image.format == "TIFF" or "exif" not in image.info:
-        return 1  # Pillow turns a TIFF itself
+        return 1  # Pillow applies the tag of a TIFF itself
     tags = Image.Exif()
     try:
         tags.load(image.info["exif"])
         found = tags.get(_ORIENTATION, 1)
-    except Exception:  # damaged tags; the pixels may be whole
+    except Exception:  # the tags are damaged, but the pixels may be intact
         return 1
     return found if isinstance(found, int) and 1 <= found <= 8 else 1
 
@@ -226,15 +227,15 @@ def _is_fine(image: "Image") -> bool:
 
 
 def _fine_pixels(image: "Image", form: Form) -> np.ndarray:
-    """Grey values of 16 bits or floats, as floats in [0, 1], (H, W, 1)."""
+    """Converts 16-bit or float grey values to float32 in [0, 1], (H, W, 1)."""
     from PIL import Image
 
     values: Any = np.asarray(image)
     highest = 1 if image.mode == "F" else 65535
-    if not (values.min() >= 0 and values.max() <= highest):  # also where one is NaN
+    if not (values.min() >= 0 and values.max() <= highest):  # also rejects NaN
         raise ValueError("its values lie outside 0 to 65535 (or, as floats, outside 0 to 1)")
     if not form.fine:
-        raise ValueError("its pixels are not of the kind its header said")
+        raise ValueError("its pixels are not of the type in its header")
     values = values.astype(np.float32) / np.float32(highest)
     if form.resize:
         values = np.asarray(_resized(Image.fromarray(values), form)).clip(0, 1)
@@ -242,6 +243,7 @@ def _fine_pixels(image: "Image", form: Form) -> np.ndarray:
 
 
 def _byte_pixels(image: "Image", form: Form) -> np.ndarray:
+    """Converts to uint8, grey or RGB, (H, W, C)."""
     from PIL import Image
 
     if _has_alpha(image):

@@ -1,4 +1,4 @@
-"""The readers' side of `open_dataset`: options passed to every reader, and the raw form it returns."""
+"""The interface of the readers: the options passed to each, and the raw dataset it returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a dataset; None means: detect it."""
+    """Options of `open_dataset`; None selects automatic detection."""
 
     size: Size | None = None
     task: Task | None = None
@@ -28,16 +28,14 @@ class ReadOptions:
 
 @dataclass
 class RawDataset:
-    """All samples of a dataset as a reader found them, before targets are interpreted and parts are split."""
+    """All samples of a dataset, before targets are interpreted and parts are split."""
 
     kind: Kind
     inputs: Any  # a tensor, a dict of tensors, or an ImageStream
     targets: Any  # a numpy array with one row per sample, or Masks; tensors once interpreted
     shape: tuple[int, ...]  # of one input
     task: Task | None = None  # None until the targets are interpreted
-    test: np.ndarray | None = (
-        None  # (N,) bool, True for test samples; None if there is no test part
-    )
+    test: np.ndarray | None = None  # (N,) bool, True for test samples; None without a test part
     class_names: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
     root: Path = Path()

@@ -1,4 +1,4 @@
-"""Images in parquet files: a row group is read when one of its images is."""
+"""Images in parquet files, read one row group at a time."""
 
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -10,11 +10,11 @@ from augerino.data.readers.naming import shown
 from augerino.data.readers.sharded import ShardedPictures
 from augerino.errors import InputError
 
-LARGEST = 2**30  # bytes of one row group
+LARGEST = 2**30  # most bytes of one row group
 
 
 class RowGroup(NamedTuple):
-    """Some consecutive rows of a parquet file."""
+    """Consecutive rows of a parquet file."""
 
     file: str
     number: int
@@ -59,7 +59,7 @@ class RowGroups(ShardedPictures):
 
 
 def row_groups(root: Path, file: str) -> list[RowGroup]:
-    """The row groups of a parquet file, by its footer alone; rejects one that is too large to be read at once."""
+    """The row groups of a parquet file, from its footer; rejects groups that are too large."""
     import pyarrow.parquet as pq
 
     with arrow.reading(root):
@@ -67,13 +67,19 @@ def row_groups(root: Path, file: str) -> list[RowGroup]:
         described = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     firsts = np.cumsum([0, *(group.num_rows for group in described)]).tolist()
     groups = [
-        RowGroup(file, i, firsts[i], group.num_rows, group.total_byte_size)
+        RowGroup(
+            file=file,
+            number=i,
+            first=firsts[i],
+            n_rows=group.num_rows,
+            n_bytes=group.total_byte_size,
+        )
         for i, group in enumerate(described)
     ]
     large = next((group for group in groups if group.n_bytes > LARGEST), None)
     if large is not None:
         raise InputError(
-            f"{shown(file)} has a row group of {large.n_bytes / 2**20:.0f} MB, but {LARGEST // 2**20} MB are read at a time: "
-            "write it with smaller row groups."
+            f"{shown(file)} has a row group of {large.n_bytes / 2**20:.0f} MB, "
+            f"but the limit is {LARGEST // 2**20} MB: write it with smaller row groups."
         )
     return [group for group in groups if group.n_rows > 0]

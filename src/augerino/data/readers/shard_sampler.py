@@ -1,4 +1,4 @@
-"""Random orders for sharded data (tar files, parquet row groups): only a few shards are read at a time."""
+"""Random orders for sharded data (tar files, parquet row groups), reading few shards at a time."""
 
 import itertools
 from collections.abc import Iterator
@@ -15,10 +15,13 @@ N_MIXED = 8  # shards whose samples are mixed
 class ShardSampler(Sampler[list[int]]):
     """Batches of indices, drawn from a few shards at a time.
 
-    At every pass the shards are shuffled and assigned to the processes, and within a process to its workers, which load
-    batches in turn. Each of these readers mixes the samples of `n_mixed` of its shards at a time, so that a shard is read once,
-    by one of them. A single reader reads every sample once. Several readers load equally many batches although shards differ in
-    length: one with fewer samples starts again with its first, one with more leaves out its last.
+    At every pass the shards are shuffled and assigned to the processes, and within a process to its
+    workers, which load batches in turn. Each of these readers mixes the samples of `n_mixed` of its
+    shards at a time, so that every shard is read once, by one reader.
+
+    A single reader yields every sample once. Several readers yield equally many batches, although
+    shards differ in length: a reader with fewer samples repeats its first ones, and a reader with
+    more drops its last ones.
 
     Args:
         shards: shard of each sample, (n,).
@@ -26,7 +29,7 @@ class ShardSampler(Sampler[list[int]]):
         process: rank of this process.
         processes: number of processes.
         workers: number of workers of each process.
-        n_mixed: shards whose samples are mixed.
+        n_mixed: number of shards whose samples are mixed.
 
     Example:
         >>> shards = np.repeat([0, 1, 2, 3], 4)
@@ -47,7 +50,7 @@ class ShardSampler(Sampler[list[int]]):
     ) -> None:
         n_shards = len(np.unique(shards))
         self.n_readers = processes * (workers if n_shards >= processes * workers else 1)
-        if n_shards < self.n_readers:  # cut the data into as many shards as readers
+        if n_shards < self.n_readers:  # split the data into as many shards as readers
             shards = np.arange(len(shards)) * self.n_readers // len(shards)
         self.indices = np.argsort(shards, kind="stable")
         self.shard_ends = np.cumsum(np.unique(shards, return_counts=True)[1])
@@ -74,7 +77,10 @@ class ShardSampler(Sampler[list[int]]):
             yield list(itertools.islice(readers[step % n_own], n_samples))
 
     def _read(self, shards: np.ndarray, seed: int) -> Iterator[int]:
-        """Indices of the samples in some shards, a few shards mixed at a time; endless if there are several readers."""
+        """Yields the samples of some shards, mixing a few at a time.
+
+        Repeats forever if there are several readers.
+        """
         random = np.random.default_rng(seed)
         while True:
             for i in range(0, len(shards), self.n_mixed):

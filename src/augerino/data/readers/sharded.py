@@ -1,4 +1,4 @@
-"""Encoded images in shards: files or row groups that are opened when one of their images is read, a few at a time."""
+"""Encoded images in shards: files or row groups, of which a few are open at a time."""
 
 from abc import abstractmethod
 from collections import OrderedDict
@@ -11,14 +11,14 @@ from augerino.data.readers.streams import Pictures
 
 
 class ShardedPictures(Pictures):
-    """Encoded images in shards, of which the `n_open` used last stay open.
+    """Encoded images in shards; keeps the `n_open` most recently used shards open.
 
-    A subclass writes `open_shard`, `name` and `open`, and `close_shard` if an open shard holds a resource. A worker process
-    gets a copy without open shards.
+    A subclass must write `open_shard`, `name` and `open`, and `close_shard` if an open shard has a
+    resource to free. A worker process receives a copy without open shards.
 
     Args:
         lengths: number of images in each shard.
-        n_bytes: size of all shards together.
+        n_bytes: total size of all shards.
     """
 
     n_open: int
@@ -27,13 +27,13 @@ class ShardedPictures(Pictures):
     def __init__(self, lengths: Sequence[int], n_bytes: int) -> None:
         self.shard_ends = np.cumsum(lengths, dtype=np.int64)
         self.n_bytes = n_bytes
-        self._open: OrderedDict[int, Any] = OrderedDict()  # the shard used last is last
+        self._open: OrderedDict[int, Any] = OrderedDict()  # least recently used first
 
     @abstractmethod
     def open_shard(self, number: int) -> Any: ...
 
     def close_shard(self, opened: Any) -> None:
-        """Frees what an open shard holds."""
+        """Frees the resources of an open shard."""
 
     def __len__(self) -> int:
         return int(self.shard_ends[-1])
@@ -46,13 +46,13 @@ class ShardedPictures(Pictures):
             self.close_shard(opened)
 
     def locate(self, i: int) -> tuple[int, int]:
-        """The shard of image i, and its place in it."""
+        """The shard of image i, and its position in the shard."""
         shard = int(np.searchsorted(self.shard_ends, i, side="right"))
         start = int(self.shard_ends[shard - 1]) if shard else 0
         return shard, i - start
 
     def shard(self, number: int) -> Any:
-        """An open shard; closes the one that was not used for longest if there are too many."""
+        """Opens a shard unless it is open; closes the least recently used one beyond `n_open`."""
         opened = self._open.pop(number, None)
         if opened is None:
             opened = self.open_shard(number)

@@ -1,4 +1,4 @@
-"""Many image files: looked over once, then decoded into memory if they are small together, or read from disk as needed."""
+"""Loading of many encoded images: decoded into memory if they fit, otherwise read on demand."""
 
 import os
 from abc import ABC, abstractmethod
@@ -21,21 +21,21 @@ from augerino.data.readers.sizes import describe_resizing
 from augerino.errors import InputError
 from augerino.runtime import distributed
 
-Bad = dict[str, str]  # unreadable images: their names, and the sentence about each
-MEND = "Repair or remove it, or skip bad files with --skip-bad."
-LOOKED = 2000  # images whose headers are read beforehand, if shards are larger than MEMORY
-MEMORY = 512 * 2**20  # bytes of decoded images that are held in memory; more is read from disk
+Bad = dict[str, str]  # name of each unreadable image -> error message
+HINT = "Repair or remove it, or skip unreadable files with --skip-bad."
+MAX_HEADERS = 2000  # headers read in advance, if the shards are larger than MEMORY
+MEMORY = 512 * 2**20  # most bytes of decoded images in memory; larger datasets are read on demand
 
 
 class Pictures(ABC):
-    """Encoded images by number. A subclass says how many there are, what each is called, and opens one.
+    """Encoded images by index. A subclass must write `__len__`, `name` and `open`.
 
     Images in shards (`ShardedPictures`) are read a few shards at a time.
 
     Attributes:
         shard_ends: index after the last image of each shard; None if the images are not in shards.
-        n_mixed: shards that a random order mixes.
-        n_bytes: size of all shards together.
+        n_mixed: number of shards that a random order mixes.
+        n_bytes: total size of all shards.
     """
 
     shard_ends: np.ndarray | None = None
@@ -53,7 +53,10 @@ class Pictures(ABC):
 
 
 class Files(Pictures):
-    """Image files below a folder. Their names are kept as one block of bytes, which worker processes share instead of copying."""
+    """Image files below a folder.
+
+    The names are stored as one block of bytes, which worker processes share instead of copying.
+    """
 
     def __init__(self, root: str | Path, names: Sequence[str]) -> None:
         encoded = [os.fsencode(name) for name in names]
@@ -65,14 +68,15 @@ class Files(Pictures):
         return len(self.ends)
 
     def name(self, i: int) -> str:
-        return os.fsdecode(self.block[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+        start = int(self.ends[i - 1]) if i else 0
+        return os.fsdecode(self.block[start : int(self.ends[i])])
 
     def open(self, i: int) -> BinaryIO:
         return open_file(Path(self.root, self.name(i)), self.name(i))
 
 
 def open_file(path: Path, name: str) -> BinaryIO:
-    """Opens a regular file; a pipe or a device of that name could make reading wait for ever."""
+    """Opens a regular file; rejects pipes and devices, on which reading could block forever."""
     try:
         if not path.is_file():
             raise FileNotFoundError(2, "it is not a file")
@@ -84,17 +88,20 @@ def open_file(path: Path, name: str) -> BinaryIO:
 
 
 class ImageStream(Dataset[tuple[Tensor, Tensor]]):
-    """A map-style dataset that decodes image k when it is asked for, and holds names and targets only.
+    """A map-style dataset that decodes images on access; only names and targets are in memory.
 
     Args:
         pictures: the encoded images.
-        form: what each is brought to.
-        targets: by the number of the image: a tensor, or masks that are read from disk as well.
-        order: the numbers of the images that belong to this dataset.
+        form: shape and dtype of the decoded images.
+        targets: indexed by image: a tensor, or masks that are read from disk as well.
+        order: indices of the images in this dataset, (n,).
     """
 
     def __init__(self, pictures: Pictures, form: Form, targets: Any, order: np.ndarray) -> None:
-        self.pictures, self.form, self.targets, self.order = pictures, form, targets, order
+        self.pictures = pictures
+        self.form = form
+        self.targets = targets
+        self.order = order
 
     def __len__(self) -> int:
         return len(self.order)
@@ -104,34 +111,33 @@ class ImageStream(Dataset[tuple[Tensor, Tensor]]):
         return self.image(i), self.targets[i]
 
     def only(self, items: Tensor) -> "ImageStream":
-        """Some of the samples; of images in shards in the order of the shards."""
+        """The samples with indices `items`; images in shards are sorted by shard."""
         chosen = self.order[items.numpy()]
-        return ImageStream(
-            self.pictures,
-            self.form,
-            self.targets,
-            chosen if self.pictures.shard_ends is None else np.sort(chosen),
-        )
+        if self.pictures.shard_ends is not None:
+            chosen = np.sort(chosen)
+        return ImageStream(self.pictures, form=self.form, targets=self.targets, order=chosen)
 
     @property
     def shards(self) -> np.ndarray | None:
         """The shard of each sample, (n,); None if the images are not in shards."""
-        return (
-            None
-            if self.pictures.shard_ends is None
-            else np.searchsorted(self.pictures.shard_ends, self.order, side="right")
-        )
+        if self.pictures.shard_ends is None:
+            return None
+        return np.searchsorted(self.pictures.shard_ends, self.order, side="right")
 
     def image(self, i: int) -> Tensor:
+        """Decodes image i, (C, H, W)."""
         with skipping({}, False, self.pictures.name(i)), self.pictures.open(i) as file:
             return decode(file, self.pictures.name(i), self.form)
 
 
 class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
-    """A DataLoader that ends at once when an image cannot be read, and leaves out a last batch of one if it shuffles.
+    """A DataLoader that stops immediately at an unreadable image.
 
-    torch raises a worker's error in a reference cycle that holds the iterator; when it is collected at last, its queues are gone
-    before the workers can be told to stop, and each is waited for five seconds.
+    If it shuffles, it drops a last batch that is too small for batch norm.
+
+    torch raises a worker's error inside a reference cycle that includes the iterator. When the
+    cycle is collected, the queues are gone before the workers receive the signal to stop, and torch
+    waits five seconds for each of them. `__iter__` breaks the cycle.
     """
 
     def __init__(
@@ -143,26 +149,32 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         num_workers: int = 0,
         shared: bool = False,
     ) -> None:
-        self.shared, self.together = shared, batch_size
+        self.shared = shared
+        self.together = batch_size  # samples per batch, of all processes together
         processes = distributed.world() if shared else 1
-        lone = shuffle and count_batches(len(dataset), batch_size, processes) < -(
-            -len(dataset) // batch_size
-        )
+        n_batches = -(-len(dataset) // batch_size)
+        drop_last = shuffle and count_batches(len(dataset), batch_size, processes) < n_batches
         shards = dataset.shards if shuffle and isinstance(dataset, ImageStream) else None
         if shards is not None:
-            readers = {
-                "processes": processes,
-                "process": distributed.rank() if shared else 0,
-                "workers": max(num_workers, 1),
-            }
-            near = ShardSampler(shards, batch_size, n_mixed=dataset.pictures.n_mixed, **readers)
-            super().__init__(dataset, batch_sampler=near, num_workers=num_workers)
+            sampler = ShardSampler(
+                shards,
+                batch_size,
+                process=distributed.rank() if shared else 0,
+                processes=processes,
+                workers=max(num_workers, 1),
+                n_mixed=dataset.pictures.n_mixed,
+            )
+            super().__init__(dataset, batch_sampler=sampler, num_workers=num_workers)
         elif processes == 1:
             super().__init__(
-                dataset, batch_size, shuffle=shuffle, num_workers=num_workers, drop_last=lone
+                dataset,
+                batch_size,
+                shuffle=shuffle,
+                num_workers=num_workers,
+                drop_last=drop_last,
             )
         else:
-            batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=lone)
+            batches = BatchSampler(RandomSampler(dataset), batch_size, drop_last=drop_last)
             super().__init__(
                 dataset, batch_sampler=ProcessSliceSampler(batches), num_workers=num_workers
             )
@@ -170,15 +182,17 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
     def only(
         self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
     ) -> "StreamLoader":
-        """A loader of some items only."""
-        size, shared = batch_size or self.together, self.shared and shuffle
-        some = (
-            self.dataset.only(items)
-            if isinstance(self.dataset, ImageStream)
-            else Subset(self.dataset, items.tolist())
-        )
+        """A loader of the samples with indices `items`."""
+        if isinstance(self.dataset, ImageStream):
+            subset: Any = self.dataset.only(items)
+        else:
+            subset = Subset(self.dataset, items.tolist())
         return StreamLoader(
-            some, size, shuffle=shuffle, num_workers=self.num_workers, shared=shared
+            subset,
+            batch_size or self.together,
+            shuffle=shuffle,
+            num_workers=self.num_workers,
+            shared=self.shared and shuffle,
         )
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
@@ -186,16 +200,19 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         try:
             yield from iterator
         except UnreadableImage as error:
-            error.__traceback__ = None  # opens the cycle
-            sentence = str(error)
+            error.__traceback__ = None  # breaks the cycle
+            message = str(error)
             del iterator
         else:
             return
-        raise UnreadableImage(sentence)
+        raise UnreadableImage(message)
 
 
 class ProcessSliceSampler(Sampler[list[int]]):
-    """This process's slice of every batch, so that it loads no other samples. All processes must draw the same order."""
+    """Yields this process's slice of every batch of indices, so that it loads no other samples.
+
+    All processes must draw the same order.
+    """
 
     def __init__(self, batches: BatchSampler) -> None:
         self.batches = batches
@@ -209,143 +226,161 @@ class ProcessSliceSampler(Sampler[list[int]]):
 
 
 class Loaded(NamedTuple):
-    """Images looked over: a tensor of those that can be read, or a stream; which those are; and what there is to say."""
+    """Images in memory or on disk, with their common form."""
 
-    images: Tensor | ImageStream
+    images: Tensor | ImageStream  # the readable images; (n, C, H, W) in memory
     form: Form
-    kept: np.ndarray
+    kept: np.ndarray  # (n,), indices of the readable images
     notes: list[str]
 
 
 def load(pictures: Pictures, options: ReadOptions, *, beside: int = 0) -> Loaded:
-    """Looks at the headers of all images, agrees on a form, and decodes them into memory if they fit.
+    """Reads image headers, chooses a common form, and decodes the images if they fit in memory.
 
-    Without `skip_bad` an image that is read from disk is first decoded when it is needed; with it every image is decoded once
-    beforehand, since a dataset has to know how many items it holds.
+    Images that do not fit are decoded on access. With `skip_bad` they are also decoded once in
+    advance, to count the readable ones.
 
     Args:
         pictures: the encoded images.
         options: size, and whether unreadable images are skipped.
-        beside: bytes a pixel that are held with each image, for its mask.
+        beside: additional bytes per pixel, for a mask.
     """
     bad: Bad = {}
-    looked, headers = _read_headers(pictures, options, bad)
-    form = _agree(pictures, looked, headers, options)
-    notes = _describe(headers, form, options)
-    kept = looked
-    if len(looked) + len(bad) < len(pictures):
+    readable, headers = _read_headers(pictures, options, bad)
+    form = _choose_form(pictures, readable, headers, options)
+    notes = _describe(headers, options)
+    kept = readable
+    if len(readable) + len(bad) < len(pictures):
         notes.append(
-            f"Sizes and colours are those of {len(looked)} of the {len(pictures)} images: the others must have the same."
+            f"Sizes and colours are those of {len(readable)} of the {len(pictures)} images: "
+            "the others must have the same."
         )
-        unread = np.setdiff1d(_looked(pictures), looked)
-        kept = np.setdiff1d(np.arange(len(pictures)), unread)
+        unreadable = np.setdiff1d(_choose_headers(pictures), readable)
+        kept = np.setdiff1d(np.arange(len(pictures)), unreadable)
     fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
-    images: Tensor | ImageStream = ImageStream(pictures, form, None, kept)
+    decoded = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
     if fits or options.skip_bad:
-        store = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
-        good = _decode_all(pictures, form, kept, store, options, bad)
-        images = store if fits else images
+        good = _decode_all(pictures, form, kept=kept, out=decoded, options=options, bad=bad)
         if len(good) < len(kept):
-            images = (
-                store[torch.from_numpy(good)]
-                if fits
-                else ImageStream(pictures, form, None, kept[good])
-            )
             kept = kept[good]
+            if fits:
+                decoded = decoded[torch.from_numpy(good)]
     if len(kept) == 0:
         raise InputError(
             f"None of the {len(pictures)} images can be read: {next(iter(bad.values()))}"
         )
     if bad:
-        notes.append(
-            f"{len(bad)} bad {'file' if len(bad) == 1 else 'files'} skipped: {some(list(bad))}."
-        )
-    if not fits:
-        notes.append(
-            f"The {len(kept)} images are more than {MEMORY // 2**20} MB decoded: they are read from disk as needed."
-        )
-    return Loaded(images, form, kept, notes)
+        files = "file" if len(bad) == 1 else "files"
+        notes.append(f"{len(bad)} unreadable {files} skipped: {some(list(bad))}.")
+    if fits:
+        return Loaded(decoded, form=form, kept=kept, notes=notes)
+    notes.append(
+        f"The {len(kept)} images exceed {MEMORY // 2**20} MB when decoded: "
+        "they are read from disk as needed."
+    )
+    stream = ImageStream(pictures, form=form, targets=None, order=kept)
+    return Loaded(stream, form=form, kept=kept, notes=notes)
 
 
 def _read_headers(
     pictures: Pictures, options: ReadOptions, bad: Bad
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the images that were looked at and whose header can be read, and the headers, (n, 5)."""
-    looked = _looked(pictures)
-    rows = np.zeros((len(looked), len(Header._fields)), dtype=np.int32)
+    """Indices of the images with a readable header, (n,), and their headers, (n, 5)."""
+    chosen = _choose_headers(pictures)
+    rows = np.zeros((len(chosen), len(Header._fields)), dtype=np.int32)
     kept = []
-    for place, i in enumerate(looked.tolist()):
+    for place, i in enumerate(chosen.tolist()):
         with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
             rows[place] = read_header(file, pictures.name(i), resize=options.size is not None)
             kept.append(place)
-        report(options.on_progress, place + 1, len(looked))
-    if not kept:
-        raise InputError(
-            f"None of the {len(looked)} images can be read: {next(iter(bad.values()))}"
-            if bad
-            else "There are no images."
-        )
-    return looked[kept], rows[kept]
+        report(options.on_progress, place + 1, len(chosen))
+    if kept:
+        return chosen[kept], rows[kept]
+    if bad:
+        reason = next(iter(bad.values()))
+        raise InputError(f"None of the {len(chosen)} images can be read: {reason}")
+    raise InputError("There are no images.")
 
 
-def _looked(pictures: Pictures) -> np.ndarray:
-    """Images whose headers are read beforehand: all; of shards too large to be read twice, a few of each."""
-    if pictures.shard_ends is None or pictures.n_bytes <= MEMORY or len(pictures) <= LOOKED:
+def _choose_headers(pictures: Pictures) -> np.ndarray:
+    """Indices of the headers to read in advance: all, or a few per shard if shards are large."""
+    if pictures.shard_ends is None or pictures.n_bytes <= MEMORY or len(pictures) <= MAX_HEADERS:
         return np.arange(len(pictures))
-    n_each = max(1, LOOKED // len(pictures.shard_ends))
+    n_each = max(1, MAX_HEADERS // len(pictures.shard_ends))
     starts = np.concatenate([[0], pictures.shard_ends[:-1]])
     ends = np.minimum(starts + n_each, pictures.shard_ends)
     return np.concatenate([np.arange(start, end) for start, end in zip(starts, ends, strict=True)])
 
 
-def _agree(pictures: Pictures, kept: np.ndarray, headers: np.ndarray, options: ReadOptions) -> Form:
-    sizes, grey, fine = headers[:, :2], headers[:, 2], headers[:, 3]
+def _choose_form(
+    pictures: Pictures, kept: np.ndarray, headers: np.ndarray, options: ReadOptions
+) -> Form:
+    """The common form of all images.   kept: (n,)   headers: (n, 5)"""
+    sizes = headers[:, :2]
     size = options.size
     if size is None:
         other = (sizes != sizes[0]).any(axis=1).nonzero()[0]
         if len(other):
-            (h0, w0), (h1, w1) = sizes[0], sizes[other[0]]
+            first_name = shown(pictures.name(int(kept[0])))
+            other_name = shown(pictures.name(int(kept[other[0]])))
+            h0, w0 = sizes[0]
+            h1, w1 = sizes[other[0]]
             raise InputError(
-                f"Images must be of one size, but {shown(pictures.name(int(kept[0])))} has {h0}×{w0} and "
-                f"{shown(pictures.name(int(kept[other[0]])))} {h1}×{w1} pixels: give one for all, as in --size {min(h0, w0)}."
+                f"Images must be of one size, but {first_name} has {h0}×{w0} and "
+                f"{other_name} {h1}×{w1} pixels: "
+                f"choose one size for all, as in --size {min(h0, w0)}."
             )
         size = int(sizes[0, 0]), int(sizes[0, 1])
+    is_grey = headers[:, 2].all()
     return Form(
-        1 if grey.all() else 3, *size, resize=options.size is not None, fine=bool(fine.any())
+        channels=1 if is_grey else 3,
+        height=size[0],
+        width=size[1],
+        resize=options.size is not None,
+        fine=bool(headers[:, 3].any()),
     )
 
 
-def _describe(headers: np.ndarray, form: Form, options: ReadOptions) -> list[str]:
-    sizes, grey, fine, clear = headers[:, :2], headers[:, 2], headers[:, 3], headers[:, 4]
+def _describe(headers: np.ndarray, options: ReadOptions) -> list[str]:
+    """Notes on the conversions of the images.   headers: (n, 5)"""
+    sizes = headers[:, :2]
+    n = len(headers)
+    n_grey, n_fine, n_clear = (int(np.count_nonzero(headers[:, i])) for i in (2, 3, 4))
     notes = []
-    if grey.any() and not grey.all():
+    if 0 < n_grey < n:
         notes.append(
-            f"Grey and colour images are mixed ({int(grey.sum())} of {len(grey)} are grey): all are made RGB."
+            f"Grey and colour images are mixed ({n_grey} of {n} are grey): "
+            "all are converted to RGB."
         )
-    if fine.any():
-        notes.append(
-            f"{int(fine.sum())} of {len(fine)} images have 16 bits a value: divided by 65535."
-        )
-    if clear.any():
-        notes.append(f"Transparent pixels of {int(clear.sum())} images are laid over black.")
+    if n_fine:
+        notes.append(f"{n_fine} of {n} images have 16 bits per value: divided by 65535.")
+    if n_clear:
+        notes.append(f"Transparent pixels of {n_clear} images are composited over black.")
     if options.size is not None and (sizes != options.size).any():
-        low, high = (
-            (int(sides[0]), int(sides[1])) for sides in (sizes.min(axis=0), sizes.max(axis=0))
+        low_height, low_width = sizes.min(axis=0).tolist()
+        high_height, high_width = sizes.max(axis=0).tolist()
+        notes.append(
+            describe_resizing((low_height, low_width), (high_height, high_width), options.size)
         )
-        notes.append(describe_resizing(low, high, options.size))
     return notes
 
 
 def _decode_all(
-    pictures: Pictures, form: Form, kept: np.ndarray, store: Tensor, options: ReadOptions, bad: Bad
+    pictures: Pictures,
+    form: Form,
+    *,
+    kept: np.ndarray,
+    out: Tensor,
+    options: ReadOptions,
+    bad: Bad,
 ) -> np.ndarray:
-    """Decodes every image, into the store if it has room; returns the places of those that could be."""
+    """Decodes all images, into `out` unless it is empty; returns the positions of readable ones."""
     good = []
     for place, i in enumerate(kept.tolist()):
         with skipping(bad, options.skip_bad, pictures.name(i)), pictures.open(i) as file:
             image = decode(file, pictures.name(i), form)
-            if len(store):
-                store[place] = image
+            if len(out):
+                out[place] = image
             good.append(place)
         report(options.on_progress, place + 1, len(kept))
     return np.array(good, dtype=np.int64)
@@ -353,16 +388,16 @@ def _decode_all(
 
 @contextmanager
 def skipping(bad: Bad, skip: bool, name: str) -> Iterator[None]:
-    """Notes an unreadable image and goes on, or, where none is to be skipped, says what can be done."""
+    """Records an unreadable image in `bad` if `skip`; otherwise adds a hint to its error."""
     try:
         yield
     except UnreadableImage as error:
         if not skip:
-            raise UnreadableImage(f"{error} {MEND}") from error
+            raise UnreadableImage(f"{error} {HINT}") from error
         bad[name] = str(error)
 
 
 def report(on_progress: Progress | None, done: int, total: int) -> None:
-    """Tells progress about a hundred times in all."""
+    """Calls `on_progress` about a hundred times in total."""
     if on_progress is not None and (done == total or done % max(1, total // 100) == 0):
         on_progress(done, total)

@@ -1,7 +1,7 @@
-"""Folders of tar shards, as webdataset writes them: `key.jpg` beside `key.cls` or `key.json`. Nothing is unpacked or unpickled.
+"""Tar shards in the webdataset format: `key.jpg` beside `key.cls` or `key.json`.
 
-Shards are looked over once, header by header, for where each picture begins and what its label is; the pictures themselves
-stay on disk and are read one by one. So what is in memory is some twenty bytes a picture, however large the shards are.
+Shards are indexed in one pass over their headers: offset, size and label of every image, about
+twenty bytes each. The images stay on disk and are read on demand. Nothing is unpacked or unpickled.
 """
 
 import io
@@ -35,39 +35,41 @@ _MISSING = object()
 
 
 def find_shards(folder: Path) -> list[str]:
-    """The names of the tar files of a folder, and of the folders in it that are parts."""
+    """Names of the tar files in a folder and in its train, validation and test folders."""
     below = [file for file in folder.glob("*/*.tar") if file.parent.name.lower() in PARTS]
-    found = sorted(
-        os.path.relpath(file, folder) for file in (*folder.glob("*.tar"), *below) if file.is_file()
-    )
-    if not found and (
-        packed := sorted(
-            file.name for file in folder.glob("*") if file.name.endswith((".tar.gz", ".tgz"))
-        )
-    ):
+    files = [file for file in (*folder.glob("*.tar"), *below) if file.is_file()]
+    if files:
+        return sorted(os.path.relpath(file, folder) for file in files)
+    names = sorted(file.name for file in folder.glob("*"))
+    compressed = next((name for name in names if name.endswith((".tar.gz", ".tgz"))), None)
+    if compressed is not None:
         raise InputError(
-            f"{shown(packed[0])} is compressed, and can only be read from its beginning: unpack it into a .tar."
+            f"{shown(compressed)} is compressed and cannot be read at random positions: "
+            "decompress it into a .tar."
         )
-    return found
+    return []
 
 
 def read(path: Path, options: ReadOptions) -> RawDataset:
-    """Reads a folder of shards, or one: images with a class or a quantity each. Names of files or folders tell parts apart."""
+    """Reads a shard, or a folder of shards: images with a class or a regression target each.
+
+    The parts are recognised by the names of files and folders.
+    """
     root = path if path.is_dir() else path.parent
     files = parts_by_name(find_shards(path)) if path.is_dir() else {"train": [path.name]}
     notes: list[str] = []
     if len(files) > 1 and "train" not in files:
-        raise InputError(f"{shown(path)} has no shard for training, but for: {some(list(files))}.")
+        raise InputError(
+            f"{shown(path)} has no shard for training, but shards for: {some(list(files))}."
+        )
     test, unused = choose_parts(list(files))
     if test == "validation":
         notes.append("There is no test part: the validation part is used for testing.")
     if unused:
         notes.append(f"Parts that are not used: {some(unused)}.")
-    parts = (
-        ["train"] + ([test] if test is not None and "train" in files else [])
-        if "train" in files
-        else list(files)
-    )
+    parts = list(files)
+    if "train" in files:
+        parts = ["train"] if test is None else ["train", test]
     names = [name for part in parts for name in files[part]]
     indexed = []
     for i, name in enumerate(names):
@@ -76,24 +78,23 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
     pictures = TarPictures(root, names, indexed)
     loaded = streams.load(pictures, options)
     raw = RawDataset(
-        "images",
-        loaded.images,
-        None,
-        loaded.form.shape,
+        kind="images",
+        inputs=loaded.images,
+        targets=_targets([shard.labels for shard in indexed])[loaded.kept],
+        shape=loaded.form.shape,
         notes=[*notes, *loaded.notes],
         root=root,
         files=names,
     )
-    raw.targets = _targets([shard.labels for shard in indexed])[loaded.kept]
     if len(parts) > 1:
-        raw.test = loaded.kept >= sum(
-            len(shard.labels) for shard in indexed[: len(files[parts[0]])]
-        )
+        train_shards = indexed[: len(files[parts[0]])]
+        n_train = sum(len(shard.labels) for shard in train_shards)
+        raw.test = loaded.kept >= n_train
     return raw
 
 
 class TarPictures(ShardedPictures):
-    """Images at known offsets of tar files."""
+    """Images at known offsets in tar files."""
 
     n_open = 64
 
@@ -126,28 +127,29 @@ class TarPictures(ShardedPictures):
             ) from error
         if len(data) < size:
             raise UnreadableImage(
-                f"{shown(self.name(i))} is cut off: the shard has become shorter."
+                f"{shown(self.name(i))} is truncated: the shard has become shorter."
             )
         return io.BytesIO(data)
 
 
 def _read_at(file: BinaryIO, size: int, offset: int) -> bytes:
-    if hasattr(
-        os, "pread"
-    ):  # processes that were forked share a file's position, but need none here
+    # Forked processes share the position of an open file; pread does not use it.
+    if hasattr(os, "pread"):
         return os.pread(file.fileno(), size, offset)
     file.seek(offset)
     return file.read(size)
 
 
 class _Shard(NamedTuple):
+    """Offset, size and label of every image in a shard, each (n,)."""
+
     offsets: np.ndarray
     sizes: np.ndarray
     labels: np.ndarray
 
 
 def _index(path: Path, name: str, target: str | None) -> _Shard:
-    """Where the pictures of a shard lie, and their labels, in the order of the pictures."""
+    """Indexes a shard in one pass over its headers."""
     pictures: dict[str, tuple[int, int]] = {}
     labels: dict[str, Any] = {}
     try:
@@ -157,102 +159,131 @@ def _index(path: Path, name: str, target: str | None) -> _Shard:
             with tarfile.open(fileobj=careful, mode="r:") as tar:
                 for member in tar:
                     tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep them all
-                    _add(member, file, length, name, target, pictures, labels)
-                file.seek(
-                    tar.offset
-                )  # where it found no further header: zeros, if the file is whole
+                    _add(
+                        member,
+                        file,
+                        length=length,
+                        shard=name,
+                        target=target,
+                        pictures=pictures,
+                        labels=labels,
+                    )
+                file.seek(tar.offset)  # end of the last member: a block of zeros in a whole file
                 end = file.read(512)
                 if len(end) < 512 or any(end):
-                    what = "is damaged" if end else "is cut off"
+                    what = "is damaged" if end else "is truncated"
                     raise InputError(
-                        f"The shard {shown(name)} {what} at byte {tar.offset}: copy it again, or remove it."
+                        f"The shard {shown(name)} {what} at byte {tar.offset}: "
+                        "copy it again, or remove it."
                     )
     except InputError:
         raise
-    except Exception as error:  # a damaged header leads tarfile to raise whatever it may
+    except Exception as error:  # tarfile may raise any exception for a damaged header
         lines = (str(error) or type(error).__name__).splitlines()
         raise InputError(
             f"{shown(name)} is not a readable tar file without compression: {shown(lines[0])}."
         ) from error
     if not pictures:
         raise InputError(
-            f"The shard {shown(name)} holds no pictures: expected members such as 0001.jpg beside 0001.cls."
+            f"The shard {shown(name)} contains no images: "
+            "expected members such as 0001.jpg beside 0001.cls."
         )
-    lacking = next((key for key in pictures if key not in labels), None)
-    if lacking is not None:
-        column = (
-            f"a field '{shown(target)}'"
-            if target
-            else f"a field {', '.join(TARGET_NAMES[:3])}, ..."
-        )
+    missing = next((key for key in pictures if key not in labels), None)
+    if missing is not None:
+        key = shown(missing)
+        field = f"'{shown(target)}'" if target else f"{', '.join(TARGET_NAMES[:3])}, ..."
         raise InputError(
-            f"The shard {shown(name)} has no label for {shown(lacking)}: expected {shown(lacking)}.cls, or {shown(lacking)}.json "
-            f"with {column}."
+            f"The shard {shown(name)} has no label for {key}: "
+            f"expected {key}.cls, or {key}.json with a field {field}."
         )
-    where = np.array(list(pictures.values()), dtype=np.int64)
+    positions = np.array(list(pictures.values()), dtype=np.int64)
     return _Shard(
-        where[:, 0], where[:, 1].astype(np.int32), _array([labels[key] for key in pictures], name)
+        offsets=positions[:, 0],
+        sizes=positions[:, 1].astype(np.int32),
+        labels=_array([labels[key] for key in pictures], name),
     )
 
 
 def _add(
     member: tarfile.TarInfo,
     file: BinaryIO,
+    *,
     length: int,
     shard: str,
     target: str | None,
     pictures: dict[str, tuple[int, int]],
     labels: dict[str, Any],
 ) -> None:
-    """Notes one member: a picture, a label, or nothing of interest."""
+    """Adds a member to `pictures` or `labels`; ignores other members.
+
+    Args:
+        member: header of the member.
+        file: the open shard.
+        length: size of the shard in bytes.
+        shard: name of the shard, for error messages.
+        target: field of the JSON labels.
+        pictures: key -> (offset, size).
+        labels: key -> label.
+    """
     folders, _, base = member.name.rpartition("/")
     if not member.isreg() or not base or base.startswith("."):
         return
     if member.name.startswith("/") or ".." in folders.split("/") or "\\" in member.name:
         raise InputError(
-            f"The shard {shown(shard)} has a member whose name climbs out of it, {shown(member.name)}: remove it."
+            f"The shard {shown(shard)} has a member whose name leads out of the archive, "
+            f"{shown(member.name)}: remove it."
         )
     if member.offset_data + -(-member.size // 512) * 512 > length:  # contents fill whole blocks
         raise InputError(
-            f"The shard {shown(shard)} is cut off within {shown(member.name)}: copy it again, or remove it."
+            f"The shard {shown(shard)} is truncated within {shown(member.name)}: "
+            "copy it again, or remove it."
         )
     stem, _, ending = base.partition(".")
-    key, ending = f"{folders}/{stem}" if folders else stem, ending.lower()
+    key = f"{folders}/{stem}" if folders else stem
+    ending = ending.lower()
     is_picture = f".{ending}" in EXTENSIONS
     if is_picture or ending in ("cls", "json"):
         most = LARGEST_PICTURE if is_picture else LARGEST_LABEL
         if member.size > most or member.sparse is not None:
             raise InputError(
-                f"{shown(member.name)} in {shown(shard)} has {member.size} bytes, more than the {most} that are read."
+                f"{shown(member.name)} in {shown(shard)} has {member.size} bytes, "
+                f"more than the limit of {most}."
             )
     if is_picture:
         if key in pictures:
             raise InputError(
-                f"The shard {shown(shard)} has two pictures called {shown(key)}: give each a name of its own."
+                f"The shard {shown(shard)} has two images named {shown(key)}: "
+                "give each a unique name."
             )
         pictures[key] = (member.offset_data, member.size)
     elif ending in ("cls", "json"):
         file.seek(member.offset_data)
         value = _label(
-            file.read(member.size), ending, target, f"{shown(member.name)} in {shown(shard)}"
+            file.read(member.size),
+            ending,
+            target=target,
+            name=f"{shown(member.name)} in {shown(shard)}",
         )
-        if value is not _MISSING and (
-            key not in labels or ending == ("cls" if target is None else "json")
-        ):
+        preferred = "cls" if target is None else "json"
+        if value is not _MISSING and (key not in labels or ending == preferred):
             labels[key] = value
 
 
-def _label(data: bytes, ending: str, target: str | None, name: str) -> Any:
-    """A class number, a name or a quantity; of a JSON object the field that is asked for, or has a usual name."""
+def _label(data: bytes, ending: str, *, target: str | None, name: str) -> Any:
+    """Parses a label: a class number, a class name or a regression target.
+
+    A JSON object is replaced by its field `target`, or by the first field with a usual name.
+    """
     try:
         text = data.decode()
         value = text.strip() if ending == "cls" else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{name} is not readable as {'text' if ending == 'cls' else 'JSON'}: {shown(error)}."
-        ) from error
+        expected = "text" if ending == "cls" else "JSON"
+        raise InputError(f"{name} is not readable as {expected}: {shown(error)}.") from error
     if ending == "cls":
-        return _MISSING if target is not None else int(value) if _is_whole(value) else value
+        if target is not None:
+            return _MISSING
+        return int(value) if _is_whole(value) else value
     if isinstance(value, dict):
         fields = [target] if target is not None else [*TARGET_NAMES, "cls"]
         value = next((value[field] for field in fields if field in value), _MISSING)
@@ -260,7 +291,7 @@ def _label(data: bytes, ending: str, target: str | None, name: str) -> Any:
         isinstance(value, bool) or not isinstance(value, int | float | str)
     ):
         raise InputError(
-            f"{name} should give a number or a name, but gives a {type(value).__name__}."
+            f"{name} must contain a number or a name, but contains a {type(value).__name__}."
         )
     return value
 
@@ -270,13 +301,11 @@ def _is_whole(text: str) -> bool:
 
 
 def _array(labels: list[Any], name: str) -> np.ndarray:
-    """Labels as compactly as they can be: numbers if all are."""
+    """Labels as int64 or float64 if all are numbers, otherwise as strings."""
     if all(isinstance(label, int | float) for label in labels):
+        are_integers = all(isinstance(label, int) for label in labels)
         try:
-            return np.array(
-                labels,
-                dtype=np.int64 if all(isinstance(label, int) for label in labels) else np.float64,
-            )
+            return np.array(labels, dtype=np.int64 if are_integers else np.float64)
         except OverflowError as error:
             raise InputError(f"A label in {shown(name)} is a number out of range.") from error
     return np.array([shown(label) for label in labels])

@@ -1,4 +1,4 @@
-"""Some files of a `.tar.gz`, read into memory: nothing is written, and no name in it is believed to be a path."""
+"""Selected files of a `.tar.gz`, read into memory; nothing is written to disk."""
 
 import gzip
 import tarfile
@@ -14,10 +14,12 @@ MOST_AT_ONCE = 2**16  # bytes
 
 
 class Careful:
-    """A file for `tarfile` that refuses to read much at once: a header that claims gigabytes shall not get them."""
+    """A file for `tarfile` that limits each read, since a damaged header may declare gigabytes."""
 
     def __init__(self, file: Any) -> None:
-        self.seek, self.tell, self._read = file.seek, file.tell, file.read
+        self.seek = file.seek
+        self.tell = file.tell
+        self._read = file.read
 
     def read(self, size: int) -> bytes:
         if size > MOST_AT_ONCE:
@@ -26,30 +28,29 @@ class Careful:
 
 
 def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
-    """The contents of the wanted files, by their names without folders; reading stops when all are there.
+    """Reads the wanted files, by their names without folders; stops when all are found.
 
     Args:
         path: of the archive.
-        wanted: how many bytes each file may have at most.
+        wanted: name -> largest size in bytes.
     """
     check_memory(path, sum(wanted.values()))
     found: dict[str, bytes] = {}
     try:
-        # Reading through gzip itself, because tarfile takes a compressed stream that ends too early for a whole one.
+        # Decompressed here, because tarfile does not notice a truncated compressed stream.
         with gzip.open(path) as plain, _open(plain) as archive:
             for member in archive:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would keep them all
                 name = PurePosixPath(member.name).name
-                content = (
-                    archive.extractfile(member)
-                    if member.isfile() and name in wanted and name not in found
-                    else None
-                )
+                if not member.isfile() or name not in wanted or name in found:
+                    continue
+                content = archive.extractfile(member)
                 if content is None:
                     continue
                 if member.size > wanted[name]:
                     raise InputError(
-                        f"{name} in {shown(path)} has {member.size} bytes, but should have {wanted[name]} at most."
+                        f"{name} in {shown(path)} has {member.size} bytes, "
+                        f"but should have {wanted[name]} at most."
                     )
                 found[name] = _read(content)
                 if len(found) == len(wanted):

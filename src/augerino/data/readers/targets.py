@@ -1,4 +1,4 @@
-"""The meaning of targets: classes or regression targets, by a rule; classes are numbered 0, ..., K - 1."""
+"""Interpretation of targets as classes, numbered 0, ..., K - 1, or as regression targets."""
 
 from dataclasses import replace
 
@@ -12,18 +12,19 @@ from augerino.data.readers.naming import shown, some
 from augerino.data.readers.raw import RawDataset
 from augerino.errors import InputError
 
-FEW = 20  # whole-numbered floats of at most this many values are classes
+FEW = 20  # integer-valued floats with at most this many distinct values are classes
 
 
 def interpret_targets(raw: RawDataset, task: Task | None, ignore: int) -> RawDataset:
     """Returns a copy with task, class names and targets as tensors; masks on disk stay there.
 
-    Strings, booleans, integers and one-hot rows are classes. So are floats that are all whole and take at most 20 values,
-    no more than half as many as there are samples. Other numbers are regression targets. `task` overrides the rule where it
-    can. Classes are numbered in the order of their values.
+    Strings, booleans, integers and one-hot rows are classes. So are integer-valued floats with at
+    most min(20, N / 2) distinct values. Other numbers are regression targets. `task` overrides the
+    rule. Classes are numbered in the order of their values.
 
     Example:
-        >>> raw = RawDataset("values", torch.zeros(3, 1), np.array(["dog", "cat", "dog"]), shape=(1,))
+        >>> y = np.array(["dog", "cat", "dog"])
+        >>> raw = RawDataset("values", torch.zeros(3, 1), y, shape=(1,))
         >>> interpret_targets(raw, None, 255).targets.tolist()
         [1, 0, 1]
     """
@@ -52,16 +53,20 @@ def _interpret(raw: RawDataset, task: Task | None) -> RawDataset:
     y = _check_type(raw.targets)
     notes: list[str] = []
     if task != "regression" and _is_one_hot(y):
-        notes.append(f"Targets are rows of {y.shape[1]} with a single 1: its place is the class.")
+        notes.append(f"Targets are one-hot rows of {y.shape[1]}: converted to class numbers.")
         y = y.argmax(axis=1)
     if task is None:
         task = "classification" if _are_classes(y) else "regression"
         if y.dtype.kind == "f" and y.ndim == 1 and (y == np.floor(y)).all():
-            values = f"Targets are floats, but whole numbers of {len(np.unique(y))} values"
-            notes.append(f"{values}: taken as {_word(task)} unless --task says otherwise.")
+            n_values = len(np.unique(y))
+            notes.append(
+                f"Targets are integer-valued floats with {n_values} distinct values: "
+                f"taken as {_word(task)}; override with --task."
+            )
     if task == "segmentation":
         raise InputError(
-            f"Segmentation needs a mask of class numbers for every image, but targets have shape {y.shape}."
+            "Segmentation needs a mask of class numbers for every image, "
+            f"but targets have shape {y.shape}."
         )
     targets: Tensor
     class_names: tuple[str, ...] = ()
@@ -89,8 +94,8 @@ def _check_type(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         bad = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1)
         raise InputError(
-            f"{int(bad.sum())} of {len(y)} targets are NaN or Inf (the first is number {int(bad.argmax())}): "
-            "remove or repair those samples."
+            f"{int(bad.sum())} of {len(y)} targets are NaN or Inf "
+            f"(the first is number {int(bad.argmax())}): remove or repair those samples."
         )
     return y
 
@@ -121,11 +126,13 @@ def _quantities(y: np.ndarray) -> Tensor:
         values = y.astype(np.float64)
     except ValueError as error:
         raise InputError(
-            f"Regression needs numbers as targets, but there are names: {some(np.unique(y).tolist())}."
+            f"Regression needs numbers as targets, but there are names: "
+            f"{some(np.unique(y).tolist())}."
         ) from error
     if not np.isfinite(values).all() or np.abs(values).max() > np.finfo(np.float32).max:
         raise InputError(
-            "Targets must be finite numbers within the range of float32: remove or repair those items."
+            "Targets must be finite numbers within the range of float32: "
+            "remove or repair those samples."
         )
     return torch.from_numpy(values.reshape(len(y), -1).astype(np.float32))
 
@@ -133,40 +140,44 @@ def _quantities(y: np.ndarray) -> Tensor:
 def _classes(
     y: np.ndarray, names: tuple[str, ...]
 ) -> tuple[np.ndarray, tuple[str, ...], list[str]]:
+    """Labels 0, ..., K - 1, (N,) int64; the names of the K classes; notes."""
     if y.ndim > 1:
         raise InputError(
-            f"Classification needs one label an item, but targets have shape {y.shape}: choose one, or --task regression."
+            f"Classification needs one label per sample, but targets have shape {y.shape}: "
+            "choose one column, or use --task regression."
         )
     if y.dtype.kind == "f":
         if not (y == np.floor(y)).all():
             raise InputError(
-                f"Classes must be whole numbers or names, but targets hold {y[y != np.floor(y)][0]:g}: use --task regression."
+                "Classes must be integers or names, "
+                f"but targets contain {y[y != np.floor(y)][0]:g}: use --task regression."
             )
         if np.abs(y).max() > 2**53:
             raise InputError(
-                f"Classes must be whole numbers of a moderate size, but targets hold {np.abs(y).max():g}."
+                "Class numbers must be at most 2**53 in absolute value, "
+                f"but targets contain {np.abs(y).max():g}."
             )
         y = y.astype(np.int64)
     values, labels = np.unique(y, return_inverse=True)
     if len(values) < 2:
         raise InputError(
-            f"There is only one class ({shown(values[0])}) in the data: nothing can be told apart."
+            f"There is only one class ({shown(values[0])}) in the data: "
+            "classification needs at least two."
         )
     if y.dtype.kind == "U":
         return labels.astype(np.int64), tuple(shown(value) for value in values), []
     values = values.astype(np.int64)
     if names and (values[0] < 0 or values[-1] >= len(names)):
         raise InputError(
-            f"There are {len(names)} class names, so labels must be 0 to {len(names) - 1}, but they go from {values[0]} to "
-            f"{values[-1]}."
+            f"There are {len(names)} class names, so labels must be 0 to {len(names) - 1}, "
+            f"but they go from {values[0]} to {values[-1]}."
         )
     notes = []
     present = tuple(names[value] if names else str(value) for value in values)
     if values[0] != 0 or values[-1] != len(values) - 1:
-        were = some([str(value) for value in values])
-        notes.append(f"Labels {were} are renumbered 0 to {len(values) - 1}.")
+        before = some([str(value) for value in values])
+        notes.append(f"Labels {before} are renumbered 0 to {len(values) - 1}.")
     if len(names) > len(present):
-        notes.append(
-            f"Classes without any item are left out: {some([name for name in names if name not in present])}."
-        )
+        empty = [name for name in names if name not in present]
+        notes.append(f"Classes without any sample are left out: {some(empty)}.")
     return labels.astype(np.int64), present, notes
