@@ -191,7 +191,7 @@ class TestLearn:
     @pytest.mark.parametrize("name", ["signals", "clouds"])
     def test_signals_and_clouds_are_embedded_too(self, capsys, name):
         assert main(["learn", name, "--epochs", "1", "--no-baseline", "--out", "run"]) == 0
-        assert "bounds moved by asking 19 held-back items" in capsys.readouterr().out
+        assert "bounds learned by probing 19 held-out training samples" in capsys.readouterr().out
         result = json.loads(Path("run/result.json").read_text())
         assert result["kind"] == {"signals": "signals", "clouds": "points"}[name]
         assert any(c["true"] is not None for c in result["coordinates"])
@@ -310,7 +310,7 @@ class TestWrongInput:
             (["mnist"], "There is no file or folder 'mnist'"),
             (["--size", "8"], "--size is for your own data"),
             (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
-            (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
+            (["--net", "no.module:net"], "The network 'no.module:net' cannot be built"),
             (["--transforms", "colour"], "There is no group of transforms 'colour'"),
             (["--seeds", "0"], "seeds must be at least 1"),
             (["--epochs", "0"], "epochs must lie between 1 and 10000000, but got 0"),
@@ -338,15 +338,15 @@ class TestWrongInput:
             ),
             (
                 ["--method", "gradient", "--tolerance", "0.5"],
-                "--tolerance has no part in --method gradient",
+                "--tolerance is not used by --method gradient",
             ),
             (
                 ["--method", "probe", "--reg-weight", "3"],
-                "--reg-weight has no part in --method probe",
+                "--reg-weight is not used by --method probe",
             ),
             (
                 ["--method", "gradient", "--probe.shell", "1.5"],
-                "--probe has no part in --method gradient",
+                "--probe is not used by --method gradient",
             ),
             (["--probe.shell", "0.5"], "augerino: probe.shell must lie between 1.001 and 100"),
             (["--seed", "-1"], "seed must lie between 0"),
@@ -545,7 +545,7 @@ class TestWrongInput:
         for words in ([], ["--net", "small"]):
             assert main(["learn", "--resume", "run", *words]) == 2
             assert (
-                "repeat it after --resume, as --net mine:net" in capsys.readouterr().err
+                "confirm it with --net mine:net after --resume" in capsys.readouterr().err
                 and not Path("executed").exists()
             )
         monkeypatch.setattr(learn_command, "write_outcome", lambda outcome: None)

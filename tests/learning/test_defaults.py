@@ -78,7 +78,7 @@ def test_groups_and_coordinates_choose_what_is_learned(kind, changes, names):
             "no coordinate 'brightness'",
         ),
         ("signals", {"coordinates": "rotate"}, "signals has no coordinate 'rotate'"),
-        ("values", {}, "no transformation to propose"),
+        ("values", {}, "no default augmentation for inputs"),
     ],
 )
 def test_wrong_choices_are_told(kind, changes, words):
@@ -145,7 +145,7 @@ def test_a_loss_over_nothing_is_zero():
     ],
 )
 def test_a_small_network_suits_each_kind(kind, x, shape):
-    assert default_net("auto", kind, x, 5, 4).eval()(x).shape == shape
+    assert default_net("auto", kind=kind, x=x, n_outputs=5, width=4).eval()(x).shape == shape
 
 
 def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothing():
@@ -154,7 +154,7 @@ def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothin
         "mask": torch.tensor([[True] * 4, [True, False, False, False]]),
         "charges": torch.tensor([[6, 1, 118, 0], [8, 0, 0, 0]]),
     }
-    net = default_net("auto", "points", x, 5, 2)
+    net = default_net("auto", kind="points", x=x, n_outputs=5, width=2)
     for _ in range(20):
         net(x)  # batch norm finds its statistics
     net.eval()
@@ -178,25 +178,32 @@ def make_linear(channels, outputs):
 
 def test_networks_by_name():
     x = torch.zeros(2, 3, 8, 8)
-    assert default_net("tests.learning.test_defaults:make_linear", "images", x, 5, 4)(x).shape == (
+    assert default_net(
+        "tests.learning.test_defaults:make_linear", kind="images", x=x, n_outputs=5, width=4
+    )(x).shape == (
         2,
         5,
     )
     for name, words in [
-        ("tests.learning.test_defaults:nothing", "cannot be made"),
-        ("no.such.module:net", "cannot be made"),
+        ("tests.learning.test_defaults:nothing", "cannot be built"),
+        ("no.such.module:net", "cannot be built"),
         ("builtins:max", "returned a int, but must return a torch module"),
         ("resnet_none", "no network 'resnet_none'"),
     ]:
         with pytest.raises(ag.InputError, match=words):
-            default_net(name, "images", x, 5, 4)
+            default_net(name, kind="images", x=x, n_outputs=5, width=4)
     with pytest.raises(ag.InputError, match="takes images"):
-        default_net("layer13", "signals", torch.zeros(2, 1, 50), 5, 4)
-    assert default_net("fc_densenet_small", "masks", x, 5, 4)(x).shape == (2, 5, 8, 8)
+        default_net("layer13", kind="signals", x=torch.zeros(2, 1, 50), n_outputs=5, width=4)
+    assert default_net("fc_densenet_small", kind="masks", x=x, n_outputs=5, width=4)(x).shape == (
+        2,
+        5,
+        8,
+        8,
+    )
     with pytest.raises(
-        ag.InputError, match="'fc_densenet_small' labels pixels, but the targets are no masks"
+        ag.InputError, match="'fc_densenet_small' labels pixels, but the targets are not masks"
     ):
-        default_net("fc_densenet_small", "images", x, 5, 4)
+        default_net("fc_densenet_small", kind="images", x=x, n_outputs=5, width=4)
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_grey_images_of_any_size():
         (
             (DATA.x.flatten(1), DATA.y),
             {},
-            "no transformation to propose for inputs that are values",
+            "no default augmentation for inputs that are values",
         ),
         ((np.array(["a"] * 96), DATA.y), {}, "numbers"),
         (TensorDataset(DATA.x[:0], DATA.y[:0]), {}, "empty"),

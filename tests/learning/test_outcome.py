@@ -145,9 +145,9 @@ def test_a_setup_is_built_once_per_training(monkeypatch):
     built = []
     default_net = ag.learning.setup.default_net
 
-    def count(*arguments):
-        built.append(arguments)
-        return default_net(*arguments)
+    def count(name, **options):
+        built.append(name)
+        return default_net(name, **options)
 
     monkeypatch.setattr("augerino.learning.setup.default_net", count)
     monkeypatch.setattr("augerino.app.learn.write_outcome", lambda trained: None)

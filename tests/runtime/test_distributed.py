@@ -290,7 +290,7 @@ def test_a_killed_process_ends_the_job_and_one_process_can_go_on(data, victim):
     codes, _, errors = finish(running)
     assert codes[victim] == -signal.SIGKILL and codes[1 - victim] == 1
     assert (
-        "Go on with:  augerino learn --resume run  in one process or in several."
+        "Resume with:  augerino learn --resume run  in one process or in several."
         in errors[1 - victim]
     )
     assert "Traceback" not in errors[1 - victim]
