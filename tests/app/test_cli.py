@@ -528,7 +528,9 @@ class TestWrongInput:
 
     def test_code_that_only_a_file_names_is_not_run(self, capsys, monkeypatch):
         Path("mine.py").write_text(
-            "open('executed', 'w').close()\nfrom augerino.nets.small import SmallCNN\nnet = SmallCNN\n"
+            "open('executed', 'w').close()\n"
+            "from augerino.nets.small import SmallCNN\n"
+            "net = SmallCNN\n"
         )
         monkeypatch.syspath_prepend(os.getcwd())
         recipe, settings = learn_command._settings(

@@ -66,7 +66,7 @@ class Setup:
 
     @contextmanager
     def random(self) -> Iterator[None]:
-        """Restores the random state of the set-up inside the block, and the previous one after it."""
+        """Restores the random state of the set-up in the block, and the previous one after it."""
         with torch.random.fork_rng():
             cpu, gpus = self.random_state
             torch.set_rng_state(cpu)
@@ -213,7 +213,7 @@ def check_processes(recipe: Recipe) -> None:
 
 
 def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], task: Task) -> int:
-    """Number of outputs. Checks the shape on two samples, which the loss might broadcast silently."""
+    """Number of outputs of a model. Validates their shape, which a loss may broadcast silently."""
     device = next(model.parameters()).device
     x, y = tree.to(tree.take(sample, slice(2)), device)
     try:
