@@ -110,7 +110,7 @@ def test_hard_problems_whose_file_is_not_there_are_left_out_of_the_score():
         (["--contestants", "prob"], "There is no contestant 'prob'. There are: probe, squares"),
         (["--hard"], "need mnist.npz or cifar10.npz: give the folder"),
         (["--steps", "0"], "steps must be at least 1, but got 0"),
-        (["--preset", "paper"], "There is no preset 'paper': choose one of quick, cpu."),
+        (["--preset", "paper"], "Unknown preset 'paper'. Choose one of: quick, cpu."),
     ],
 )
 def test_wrong_options_are_rejected(words, message, capsys):

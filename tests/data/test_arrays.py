@@ -48,9 +48,9 @@ def test_check_brings_data_into_form():
         (
             torch.tensor([[1.0], [float("nan")]]),
             torch.tensor([0, 1]),
-            "1 of 2 inputs hold NaN or Inf \\(the first is number 1\\)",
+            "1 of 2 inputs contain NaN or Inf \\(the first is number 1\\)",
         ),
-        (torch.rand(2, 1), torch.tensor([0.5, float("inf")]), "targets hold NaN"),
+        (torch.rand(2, 1), torch.tensor([0.5, float("inf")]), "targets contain NaN"),
         ([["a"], ["b"]], torch.tensor([0, 1]), "array of numbers"),
         (torch.tensor(1.0), torch.tensor([0]), "one target per input"),
     ],
@@ -64,7 +64,7 @@ def test_classes_are_counted():
     assert count_classes(torch.tensor([2, 0, 1, 1])) == 3
     with pytest.raises(ag.InputError, match="only one class"):
         count_classes(torch.tensor([1, 1, 1]))
-    with pytest.raises(ag.InputError, match="no item has label 2"):
+    with pytest.raises(ag.InputError, match="no sample has label 2"):
         count_classes(torch.tensor([0, 1, 7]))
 
 

@@ -31,7 +31,7 @@ def test_a_path_comes_before_an_embedded_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("x.npz", x=np.zeros((6, 4), dtype=np.float32), y=np.arange(6) % 2)
     (tmp_path / "x.npz").rename(tmp_path / "sprites")
-    with pytest.raises(ag.InputError, match="of no kind that is read"):
+    with pytest.raises(ag.InputError, match="has an unsupported format"):
         open_dataset("sprites")
 
 

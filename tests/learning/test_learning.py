@@ -66,7 +66,7 @@ class TestEveryForm:
                 DATA.y,
                 "NaN or Inf",
             ),
-            (DATA.x, torch.where(torch.arange(96) == 90, 9, DATA.y), "label 9|no item has label 4"),
+            (DATA.x, torch.where(torch.arange(96) == 90, 9, DATA.y), "label 9|no sample has label 4"),
             (DATA.x[:, :1], DATA.y, r"does not take inputs of shape \(2, 1, 32, 32\)"),
         ],
     )
@@ -78,7 +78,7 @@ class TestEveryForm:
     def test_evaluation_accepts_a_single_sample_and_rejects_unknown_labels(self, wrap):
         learned = ag.learn(None, wrap(DATA.x, DATA.y), **QUICK)
         assert learned.evaluate(wrap(DATA.x[:1], DATA.y[:1])).n_items == 1
-        with pytest.raises(ag.InputError, match="4 classes apart, but the data have label 7"):
+        with pytest.raises(ag.InputError, match="The network has 4 classes, but the data contain label 7"):
             learned.evaluate(wrap(DATA.x[:2], torch.tensor([0, 7])))
 
 

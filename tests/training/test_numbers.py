@@ -36,7 +36,7 @@ def poisoned(value):
 @pytest.mark.parametrize("form", [lambda x, y: (x, y), loader])
 def test_an_input_that_is_no_number_is_refused_by_its_number(value, form):
     with pytest.raises(
-        ag.InputError, match=r"1 of \d+ inputs hold NaN or Inf \(the first is number 3\)"
+        ag.InputError, match=r"1 of \d+ inputs contain NaN or Inf \(the first is number 3\)"
     ):
         ag.learn(None, form(poisoned(value), DATA.y), **QUICK)
 
@@ -45,7 +45,7 @@ def test_an_input_that_is_no_number_is_refused_by_its_number(value, form):
 def test_so_is_a_target(value):
     y = torch.rand(64)
     y[5] = value
-    with pytest.raises(ag.InputError, match="targets hold NaN or Inf"):
+    with pytest.raises(ag.InputError, match="targets contain NaN or Inf"):
         ag.learn(None, (DATA.x, y), **QUICK)
 
 

@@ -16,35 +16,42 @@ Task = Literal["classification", "regression", "segmentation"]
 
 
 def as_tensor(value: Any, what: str) -> Tensor:
-    """A tensor from a tensor or a numpy array of numbers."""
+    """Converts an array of numbers to a tensor; `what` names the value in error messages."""
     if isinstance(value, Tensor):
         return value
     try:
         return torch.from_numpy(np.ascontiguousarray(value))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{what} must be a tensor or an array of numbers, but got {type(value).__name__}: {error}."
+            f"{what} must be a tensor or an array of numbers, "
+            f"but got {type(value).__name__}: {error}."
         ) from error
 
 
 def validate_batch(x: Any, y: Any) -> tuple[Any, Tensor]:
     """Validates a batch and converts its types.
 
-    Inputs: uint8 becomes floats in [0, 1], other numbers torch's default float; NaN and Inf are rejected. Targets: integers
-    (or booleans) are class labels, (N,), or label maps, (N, H, W), and become int64; floats become float32 (N, n_outputs).
+    - Inputs: uint8 becomes floats in [0, 1], other floats the default dtype of torch; NaN and Inf
+      raise an error.
+    - Targets: integers and booleans are class labels, (N,), or label maps, (N, H, W), and become
+      int64; floats become float32, (N, n_outputs).
     """
     x, y = validate_arrays(x, y)
     return tree.map(to_float, x), y
 
 
 def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
-    """Validates a whole dataset as `validate_batch` does; uint8 inputs stay uint8, to become floats batch by batch."""
+    """Validates a whole dataset as `validate_batch` does, but keeps uint8 inputs as uint8.
+
+    They are converted to floats batch by batch.
+    """
     y = as_tensor(y, "The targets")
     x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
         shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
         raise InputError(
-            f"There must be one target per input, but inputs are {shapes} and targets {tuple(y.shape)}."
+            f"There must be one target per input, "
+            f"but inputs are {shapes} and targets {tuple(y.shape)}."
         )
     if len(y) == 0 or any(leaf.numel() == 0 for leaf in tree.leaves(x)):
         raise InputError("The dataset is empty.")
@@ -58,24 +65,26 @@ def _check_inputs(x: Tensor) -> Tensor:
     if bad.any():
         count = f"{int(bad.sum())} of {len(x)} inputs"
         raise InputError(
-            f"{count} hold NaN or Inf (the first is number {int(bad.nonzero()[0])}): remove or repair them."
+            f"{count} contain NaN or Inf (the first is number {int(bad.nonzero()[0])}): "
+            "remove or repair them."
         )
     return x.to(torch.get_default_dtype())
 
 
 def to_float(x: Tensor) -> Tensor:
-    """uint8 in 0 to 255 as floats in [0, 1]; anything else unchanged."""
+    """Converts uint8 in 0 to 255 to floats in [0, 1]; returns other types unchanged."""
     return x.to(torch.get_default_dtype()) / 255 if x.dtype == torch.uint8 else x
 
 
 def _check_targets(y: Tensor) -> Tensor:
     if y.is_floating_point():
         if not y.isfinite().all():
-            raise InputError("The targets hold NaN or Inf: remove or repair those items.")
+            raise InputError("The targets contain NaN or Inf: remove or repair those samples.")
         return (y[:, None] if y.dim() == 1 else y).float()
     if y.dim() not in (1, 3):
         raise InputError(
-            f"Class labels must be one integer per input, or a map (H, W) of them, but came as {tuple(y.shape)}."
+            f"Class labels must be one integer per input, or a map (H, W) of integers, "
+            f"but have shape {tuple(y.shape)}."
         )
     if int(y.min()) < 0:
         raise InputError(f"Class labels must be 0, 1, 2, ..., but the lowest is {int(y.min())}.")
@@ -83,16 +92,17 @@ def _check_targets(y: Tensor) -> Tensor:
 
 
 def count_classes(y: Tensor) -> int:
-    """How many classes labels tell apart, after making sure that they are 0, 1, ..., K - 1 with K >= 2."""
+    """Number of classes K; raises an error unless the labels are 0, 1, ..., K - 1 with K >= 2."""
     present = (y[y != IGNORE] if y.dim() > 1 else y).unique().tolist()
     if len(present) < 2:
         raise InputError(
-            f"There is only one class ({present or 'none'}) in the data: nothing can be told apart."
+            f"There is only one class ({present or 'none'}) in the data: "
+            "classification needs at least two."
         )
     missing = next((i for i, label in enumerate(present) if i != label), None)
     if missing is not None:
         raise InputError(
-            f"Class labels must be 0 to {present[-1]} without gaps, but no item has label {missing}: renumber them, or pass a "
-            "network of your own."
+            f"Class labels must be 0 to {present[-1]} without gaps, "
+            f"but no sample has label {missing}: renumber them, or pass your own network."
         )
     return len(present)

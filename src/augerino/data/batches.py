@@ -1,4 +1,4 @@
-"""Loaders: shuffled batches of data in memory without worker processes, and validation of the batches of any loader."""
+"""Batches of data in memory, without worker processes, and validation of any loader's batches."""
 
 import warnings
 from collections.abc import Iterator
@@ -14,17 +14,18 @@ from augerino.runtime import distributed
 
 
 class Batches:
-    """Batches of inputs and targets in memory, drawn in a new random order at every pass.
+    """Batches of inputs and targets in memory, in a new random order at every pass.
 
     Args:
         x: inputs, (N, ...), or a tree of them.
         y: targets, (N, ...).
-        batch_size: items per batch; the last may be smaller, but a lone last item joins the batch before it, since batch
-            norm cannot train on one.
+        batch_size: samples per batch. The last batch may be smaller; a single remaining sample
+            joins the batch before it, since batch norm cannot train on one.
         shuffle: whether the order is random.
-        generator: what the order is drawn from; the global one by default.
-        items: which items take part; all by default.
-        shared: among several processes, each takes its share of every batch; they must draw the same order.
+        generator: generator of the order; the global one by default.
+        items: indices of the samples to use; all by default.
+        shared: each of several processes yields its slice of every batch. They must draw the same
+            order.
 
     Example:
         >>> [len(x) for x, y in Batches(torch.zeros(10, 2), torch.zeros(10), batch_size=4)]
@@ -55,32 +56,38 @@ class Batches:
     def only(
         self, items: Tensor, *, batch_size: int | None = None, shuffle: bool = True
     ) -> "Batches":
-        """Batches of some items only; the data themselves are shared."""
-        size = batch_size or self.batch_size
+        """Batches of the samples with indices `items`; does not copy the data."""
         return Batches(
-            self.x, self.y, size, shuffle=shuffle, items=items, shared=self.shared and shuffle
+            self.x,
+            self.y,
+            batch_size=batch_size or self.batch_size,
+            shuffle=shuffle,
+            items=items,
+            shared=self.shared and shuffle,
         )
 
     def __len__(self) -> int:
-        return count_batches(
-            len(self.items), self.batch_size, distributed.world() if self.shared else 1
-        )
+        processes = distributed.world() if self.shared else 1
+        return count_batches(len(self.items), self.batch_size, processes)
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
         n = len(self.items)
-        order = (
-            self.items[torch.randperm(n, generator=self.generator)] if self.shuffle else self.items
-        )
-        for i in range(len(self)):
-            items = order[
-                i * self.batch_size : (i + 1) * self.batch_size if i + 1 < len(self) else n
-            ]
-            items = items[distributed.rank() :: distributed.world()] if self.shared else items
-            yield tree.take(self.x, items), self.y[items]
+        n_batches = len(self)
+        order = self.items
+        if self.shuffle:
+            order = order[torch.randperm(n, generator=self.generator)]
+        for i in range(n_batches):
+            start = i * self.batch_size
+            is_last = i + 1 == n_batches
+            end = n if is_last else start + self.batch_size
+            indices = order[start:end]
+            if self.shared:
+                indices = indices[distributed.rank() :: distributed.world()]
+            yield tree.take(self.x, indices), self.y[indices]
 
 
 def count_batches(n_items: int, batch_size: int, processes: int = 1) -> int:
-    """Number of batches; a last one that leaves a process fewer than two samples, which batch norm needs, does not count.
+    """Number of batches that give every process at least two samples, as batch norm needs.
 
     Example:
         >>> count_batches(10, 4), count_batches(9, 4), count_batches(10, 4, processes=2)
@@ -94,13 +101,23 @@ def count_batches(n_items: int, batch_size: int, processes: int = 1) -> int:
     return n_batches
 
 
+_FORWARDED = (
+    "generator",
+    "sampler",
+    "batch_sampler",
+    "dataset",
+    "persistent_workers",
+    "shared",
+)
+
+
 class CheckedBatches:
-    """A loader whose batches are checked and brought into form as they come; its random generators stay in view.
+    """A loader that validates and converts the batches of another; exposes its generators.
 
     Args:
         batches: any loader of (input, target) pairs.
-        labels: all targets, where the data are in memory and have been checked as a whole.
-        training: warns if every batch has a single class, which batch norm cannot be trained on.
+        labels: all targets, if the data are in memory and have been validated as a whole.
+        training: warns if every batch has a single class, since batch norm cannot train on these.
     """
 
     def __init__(
@@ -113,9 +130,10 @@ class CheckedBatches:
         self._differing = False
 
     def expect(self, *, n_outputs: int, differing: bool = False) -> None:
-        """From now on class labels must lie below `n_outputs` and, if so wished, a whole pass must show two that differ.
+        """Requires class labels below `n_outputs` in all later batches.
 
-        Of values it is looked at where the data are in memory.
+        With `differing`, a whole pass must also have at least two classes. Regression targets must
+        have at least two values; this is checked for data in memory only.
         """
         self._n_outputs = n_outputs
         self._differing = differing
@@ -128,11 +146,12 @@ class CheckedBatches:
             and bool((self.labels == self.labels[0]).all())
         ):
             raise InputError(
-                f"All targets are the same ({self.labels[0].tolist()}): there is nothing to predict."
+                f"All targets are the same ({self.labels[0].tolist()}): "
+                "there is nothing to predict."
             )
 
     def only(self, items: Tensor, **options: Any) -> "CheckedBatches":
-        """Some items only, as `Batches.only`."""
+        """Batches of the samples with indices `items`, as `Batches.only`."""
         batches = self.batches.only(items, **options)
         some = CheckedBatches(batches, self.labels, training=self.training)
         some._n_outputs = self._n_outputs
@@ -145,28 +164,23 @@ class CheckedBatches:
         y = y[y != IGNORE] if y.dim() > 1 else y
         if self._n_outputs is not None and y.numel() and int(y.max()) >= self._n_outputs:
             raise InputError(
-                f"The network tells {self._n_outputs} classes apart, but the data have label {int(y.max())}."
+                f"The network has {self._n_outputs} classes, "
+                f"but the data contain label {int(y.max())}."
             )
         return set(y.unique().tolist())
 
     def _check_seen(self, classes: set[int]) -> None:
         if self._differing and len(classes) == 1:
             raise InputError(
-                f"There is only one class ({classes.pop()}) in the data: nothing can be told apart."
+                f"There is only one class ({classes.pop()}) in the data: "
+                "classification needs at least two."
             )
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __getattr__(self, name: str) -> Any:
-        if name in (
-            "generator",
-            "sampler",
-            "batch_sampler",
-            "dataset",
-            "persistent_workers",
-            "shared",
-        ):
+        if name in _FORWARDED:
             return getattr(self.batches, name)
         raise AttributeError(name)
 
@@ -190,15 +204,13 @@ class CheckedBatches:
         self._check_seen(seen)
         if self.training and len(seen) > 1 and not mixed:
             warnings.warn(
-                "Every batch holds one class only: batch norms then count each class apart from the others, and what is learned "
-                "of one is forgotten with the next. Shuffle the loader.",
+                "Every batch contains a single class, so batch norm normalizes each class "
+                "separately and the network forgets one class while it trains on the next. "
+                "Shuffle the loader.",
                 stacklevel=2,
             )
 
 
 def _form(batch: Any) -> str:
-    return (
-        f"{type(batch).__name__} of {len(batch)}"
-        if isinstance(batch, list | tuple)
-        else type(batch).__name__
-    )
+    name = type(batch).__name__
+    return f"{name} of {len(batch)}" if isinstance(batch, list | tuple) else name

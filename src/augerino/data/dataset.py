@@ -1,4 +1,4 @@
-"""The one type of a dataset, from the reader to the report."""
+"""`Dataset`: the type of all datasets, from the reader to the report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from augerino.data.arrays import Kind, Task
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A dataset in two parts, with what is known about it.
+    """A training part and a test part, with their metadata.
 
     A part in memory is a pair (x, y) of tensors:
 
@@ -19,7 +19,8 @@ class Dataset:
     - class labels y (N,), int64; masks y (N, H, W), uint8, 255 where a pixel is ignored;
       regression targets y (N, n_outputs), float32.
 
-    A part that is too large for memory is a map-style `torch.utils.data.Dataset` of single pairs, read from disk.
+    A part that is too large for memory is a map-style `torch.utils.data.Dataset` of single pairs,
+    read from disk.
 
     Args:
         name: short name, used for the run folder.
@@ -28,11 +29,11 @@ class Dataset:
         train: training part.
         test: held-out part; None if there is none.
         class_names: one per class; empty for regression.
-        n_outputs: outputs that a network needs: one per class, or per regression target.
+        n_outputs: number of network outputs: one per class, or per regression target.
         shape: of one input, channels first.
-        path: where it was read from.
+        path: source path, or the name of an embedded dataset.
         fingerprint: digest of its files or its seed; equal for equal data.
-        notes: what the reader detected or decided, one sentence each.
+        notes: detected properties and applied conversions, one sentence each.
         true_extent: the known extent of each symmetry, for synthetic data.
     """
 

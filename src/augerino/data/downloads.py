@@ -1,4 +1,7 @@
-"""Files of public datasets: found in a folder of the user's, or downloaded once into a cache, checked and resumable."""
+"""Files of public datasets: found in the user's folder, or downloaded once into a cache.
+
+Downloads are resumable and verified by checksum.
+"""
 
 import hashlib
 import os
@@ -15,10 +18,15 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Remote:
-    """A file somewhere public: its name here, where it can be had (first that answers), and its SHA-256.
+    """A public file with its checksum: SHA-256, or MD5 if its authors published no other.
 
-    Or its MD5, where its authors published no other: enough against a damaged file, and against one put in its place by
-    anybody but them.
+    MD5 detects damaged files, and files replaced by anybody but the authors.
+
+    Args:
+        name: file name in the cache.
+        urls: mirrors, tried in order.
+        sha256: checksum; exactly one of the two is given.
+        md5: checksum.
     """
 
     name: str
@@ -27,11 +35,11 @@ class Remote:
     md5: str = ""
 
     def __post_init__(self) -> None:
-        assert bool(self.sha256) != bool(self.md5), "one checksum"
+        assert bool(self.sha256) != bool(self.md5), "exactly one checksum is needed"
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: $AUGERINO_CACHE, or the platform's cache folder for augerino."""
+    """The folder of downloads: $AUGERINO_CACHE, or the platform's cache folder for augerino."""
     if chosen := os.environ.get("AUGERINO_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "augerino"
@@ -39,18 +47,21 @@ def cache_folder() -> Path:
 
 def find(name: str, folder: str | Path | None) -> Path | None:
     """A file in the user's folder or in the cache; None if it is in neither."""
-    for place in ([Path(folder)] if folder is not None else []) + [cache_folder()]:
+    places = [cache_folder()]
+    if folder is not None:
+        places.insert(0, Path(folder))
+    for place in places:
         if (place / name).is_file():
             return place / name
     return None
 
 
 def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None = None) -> Path:
-    """Downloads a file into the cache unless it is there; an interrupted download goes on where it stopped.
+    """Downloads a file into the cache, unless it is cached; resumes an interrupted download.
 
     Args:
-        remote: what to fetch.
-        progress: called with bytes so far and bytes in all, if known.
+        remote: file to fetch.
+        progress: called with the bytes so far and, if known, the total.
     """
     path = cache_folder() / remote.name
     if path.is_file():
@@ -59,8 +70,11 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"Cannot make the cache folder {path.parent}: {error.strerror}. Set AUGERINO_CACHE to another."
+            f"Cannot create the cache folder {path.parent}: {error.strerror}. "
+            "Set AUGERINO_CACHE to another folder."
         ) from error
+    algorithm = "SHA-256" if remote.sha256 else "MD5"
+    checksum = remote.sha256 or remote.md5
     part = path.with_name(path.name + ".part")
     reasons = []
     for url in remote.urls:
@@ -69,16 +83,14 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
         except (OSError, ValueError) as error:  # URLError is an OSError
             reasons.append(f"{url}: {getattr(error, 'reason', None) or error}")
             continue
-        if _digest(part, "sha256" if remote.sha256 else "md5") == (remote.sha256 or remote.md5):
+        if _digest(part, algorithm.lower().replace("-", "")) == checksum:
             part.replace(path)
             return path
         part.unlink()
-        reasons.append(
-            f"{url}: not the file it should be (its {'SHA-256' if remote.sha256 else 'MD5'} differs)"
-        )
+        reasons.append(f"{url}: not the expected file (its {algorithm} differs)")
     raise InputError(
         f"Could not download {remote.name} ({'; '.join(reasons)}). "
-        f"Put the file into {path.parent}, or name the folder that has it with --data DIR."
+        f"Put the file into {path.parent}, or name the folder that contains it with --data DIR."
     )
 
 
@@ -88,11 +100,11 @@ def _download(url: str, part: Path, progress: Callable[[int, int | None], None] 
     try:
         response = urllib.request.urlopen(request, timeout=30)
     except urllib.error.HTTPError as error:
-        if error.code == 416:  # nothing is left to send: the part is the whole
+        if error.code == 416:  # range not satisfiable: the partial file is already complete
             return
         raise
     with response:
-        if have and response.status != 206:  # the server does not resume: from the start
+        if have and response.status != 206:  # the server ignores ranges: start over
             have = 0
         length = response.headers.get("Content-Length")
         total = have + int(length) if length else None

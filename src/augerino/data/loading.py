@@ -1,4 +1,4 @@
-"""Loaders and samples of data in any accepted form: a pair of arrays, a torch `Dataset`, or a `DataLoader`."""
+"""Loaders and random samples of a pair of arrays, a torch `Dataset` or a `DataLoader`."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ def make_loader(
     workers: int = 0,
     shared: bool = False,
 ) -> CheckedBatches:
-    """A loader that validates its batches.
+    """Creates a loader that validates its batches.
 
     Args:
         data: a pair (inputs, targets), a torch `Dataset` of such pairs, or a `DataLoader`.
-        batch_size: samples per batch; a `DataLoader` has its own.
-        shuffle: draws a new order at every pass; a `DataLoader` has its own.
-        workers: processes that read samples of a torch `Dataset`.
-        shared: each of several processes loads its slice of every batch.
+        batch_size: samples per batch; ignored for a `DataLoader`.
+        shuffle: draws a new order at every pass; ignored for a `DataLoader`.
+        workers: worker processes that read a torch `Dataset`.
+        shared: each of several training processes loads its slice of every batch.
     """
     if _is_pair(data):
         x, y = arrays.validate_arrays(*data)
@@ -46,14 +46,17 @@ def make_loader(
         data = StreamLoader(data, batch_size, shuffle=shuffle, num_workers=workers, shared=shared)
     if not isinstance(data, torch_data.DataLoader):
         raise InputError(
-            "data must be a path, an ag.data.Dataset, a pair (inputs, targets), a torch Dataset or a DataLoader, "
-            f"but is a {type(data).__name__}."
+            "data must be a path, an ag.data.Dataset, a pair (inputs, targets), a torch Dataset "
+            f"or a DataLoader, but is a {type(data).__name__}."
         )
     return CheckedBatches(data, training=shuffle)
 
 
 def first_batch(loader: CheckedBatches) -> tuple[Any, Tensor]:
-    """The first batch of a loader; of data in memory, the first samples. Leaves the random state unchanged."""
+    """The first batch of a loader, or the first samples of data in memory.
+
+    Leaves the random state unchanged.
+    """
     if isinstance(loader.batches, Batches):
         start = slice(loader.batches.batch_size)
         return arrays.validate_batch(tree.take(loader.batches.x, start), loader.batches.y[start])
@@ -65,20 +68,20 @@ def first_batch(loader: CheckedBatches) -> tuple[Any, Tensor]:
 
 
 def count_steps(loader: CheckedBatches) -> int:
-    """Number of batches per epoch; a loader of unknown length is rejected."""
+    """Number of batches per epoch; raises an error if the loader has no length."""
     try:
         return len(loader)
     except TypeError as error:
         raise InputError(
-            "learn needs data whose length is known, for its schedule; for a stream, give its Dataset a __len__, or use "
-            "ag.fit."
+            "learn needs data whose length is known, for its schedule: "
+            "define __len__ on the Dataset of a stream, or use ag.fit."
         ) from error
 
 
 def draw_samples(data: Any, count: int, seed: int = 0) -> tuple[Any, Tensor]:
-    """At most `count` samples drawn at random, as one validated batch.
+    """Draws at most `count` random samples, as one validated batch.
 
-    A `DataLoader` can only be read in its own order, so its first samples are taken.
+    A `DataLoader` can only be read in its own order, so its first samples are returned.
     """
     if _is_pair(data):
         x, y = arrays.validate_arrays(*data)
@@ -123,5 +126,6 @@ def _concatenate(batches: list[Any]) -> Any:
 def _check_count(n_samples: int, shared: bool) -> None:
     if shared and n_samples < distributed.world():
         raise InputError(
-            f"There are {n_samples} samples for {distributed.world()} processes: start fewer, or give more data."
+            f"There are {n_samples} samples for {distributed.world()} processes: "
+            "start fewer processes, or provide more data."
         )

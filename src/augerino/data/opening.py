@@ -1,4 +1,4 @@
-"""`open_dataset`: a path, or the name of an embedded dataset, to a `Dataset`."""
+"""`open_dataset`: opens a path, or an embedded dataset by name, as a `Dataset`."""
 
 import os
 from pathlib import Path
@@ -44,20 +44,21 @@ def open_dataset(
     standardize: bool = False,
     on_progress: Progress | None = None,
 ) -> Dataset:
-    """Reads a dataset from a path in any accepted form (docs/data.md lists them), or draws an embedded one.
+    """Reads a dataset in any supported format (see docs/data.md), or draws an embedded one.
 
     Args:
-        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on disk, tar shards, a file
-            of molecules; or "sprites", "signals" or "clouds".
+        path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on
+            disk, tar shards, a file of molecules; or "sprites", "signals" or "clouds".
         size: resizes all images to N×N, or to (H, W).
-        task: overrides the task that is detected from the targets.
-        kind: overrides the kind that is detected from the shape of the inputs.
+        task: overrides the task detected from the targets.
+        kind: overrides the kind detected from the shape of the inputs.
         target: name of the array or column to predict, needed if there are several.
         ignore: class number of mask pixels to ignore; 255 by default.
-        seed: of the split, if there is no test part; of embedded data.
+        seed: seed of the split, if there is no test part, and of embedded data.
         test_fraction: fraction of the samples to hold out, if there is no test part.
-        skip_bad: skips images that cannot be read instead of raising an error.
-        standardize: standardizes regression targets by the mean and deviation of the training part.
+        skip_bad: skips unreadable images instead of raising an error.
+        standardize: standardizes regression targets by the mean and standard deviation of the
+            training part.
         on_progress: called with the number of files done and their total, in every pass over them.
 
     Example:
@@ -72,10 +73,12 @@ def open_dataset(
     """
     if task not in (None, *_TASKS):
         raise InputError(
-            f"The task is classification, regression or segmentation, but got '{task}'."
+            f"The task must be classification, regression or segmentation, but got '{task}'."
         )
     if kind not in (None, *_KINDS):
-        raise InputError(f"The kind is images, masks, points, signals or values, but got '{kind}'.")
+        raise InputError(
+            f"The kind must be images, masks, points, signals or values, but got '{kind}'."
+        )
     options = ReadOptions(
         size=parse_size(size),
         task=task,
@@ -89,14 +92,16 @@ def open_dataset(
         given = {"size": size, "task": task, "kind": kind, "target": target, "ignore": ignore}
         for option, value in given.items():
             if value is not None:
-                raise InputError(f"--{option} is for your own data; '{path}' is embedded.")
+                raise InputError(
+                    f"--{option} is for your own data; '{path}' is embedded: leave it out."
+                )
         return EMBEDDED[str(path)](seed)
     raw = _read(_check_path(path), options)
     if kind is not None and raw.kind != kind:
-        raise InputError(f"{shown(path)} holds {raw.kind}, which cannot be read as {kind}.")
+        raise InputError(f"{shown(path)} contains {raw.kind}, which cannot be read as {kind}.")
     if ignore is not None and raw.kind != "masks":
         raise InputError(
-            f"--ignore is for masks, but {shown(path)} holds {raw.kind}: leave it out."
+            f"--ignore is for masks, but {shown(path)} contains {raw.kind}: leave it out."
         )
     raw = interpret_targets(raw, task, options.ignore)
     return _build(path, raw, test_fraction=test_fraction, seed=seed, standardize=standardize)
@@ -105,7 +110,7 @@ def open_dataset(
 def _build(
     path: str | Path, raw: RawDataset, *, test_fraction: float, seed: int, standardize: bool
 ) -> Dataset:
-    """The two parts of a raw dataset whose targets are interpreted."""
+    """Splits a raw dataset with interpreted targets into its two parts."""
     assert raw.task is not None
     test = parts.mark_test_part(raw, test_fraction, seed)
     y = raw.targets
@@ -131,7 +136,7 @@ def _build(
 
 
 def _count_targets(part: Any) -> int:
-    """Numbers in one regression target."""
+    """Number of values in one regression target."""
     first: Tensor = part[1][0] if isinstance(part, tuple) else part[0][1]
     return first.numel()
 
@@ -145,35 +150,30 @@ def _check_path(path: str | Path) -> Path:
         raise InputError(f"{shown(path)} cannot be read: {reason}.") from error
     if not exists:
         raise InputError(
-            f"There is no file or folder '{shown(path)}': give the path of your data, or the name of an embedded dataset, "
-            f"{', '.join(EMBEDDED)}."
+            f"There is no file or folder '{shown(path)}': give the path of your data, "
+            f"or the name of an embedded dataset, {', '.join(EMBEDDED)}."
         )
     if not os.access(place, os.R_OK):
         raise InputError(f"{shown(path)} cannot be read: no permission.")
     return place
 
 
+def _has_mask_pairs(place: Path) -> bool:
+    """Whether a folder, or one of its train and test folders, has images and masks."""
+    if masks.find_pairs(place):
+        return True
+    parts_inside = [folder for test, folder in folders.part_folders(place, []) if test is not None]
+    return any(masks.find_pairs(folder) for folder in parts_inside)
+
+
+def _has_image_folders(place: Path) -> bool:
+    return any(folders.images_below(folder, place) for folder in folders.subfolders(place).values())
+
+
 def _read(place: Path, options: ReadOptions) -> RawDataset:
-    """Chooses the reader by what there is."""
+    """Reads a path with the reader of its format."""
     if place.is_dir():
-        if huggingface.is_dataset(place):
-            return huggingface.read(place, options)
-        if (place / "x.npy").is_file():
-            return array_files.read_npy(place, options)
-        if masks.find_pairs(place) or any(
-            masks.find_pairs(part)
-            for test, part in folders.part_folders(place, [])
-            if test is not None
-        ):
-            return masks.read_pairs(place, options)
-        if tables := image_tables.find_tables(place):
-            return image_tables.read_tables(place, tables, options)
-        inside = folders.subfolders(place).values()
-        if tar_shards.find_shards(place) and not any(
-            folders.images_below(folder, place) for folder in inside
-        ):
-            return tar_shards.read(place, options)
-        return folders.read_classes(place, options)
+        return _read_folder(place, options)
     if not place.is_file():
         raise InputError(f"{shown(place)} is neither a file nor a folder.")
     if place.stat().st_size == 0:
@@ -192,6 +192,21 @@ def _read(place: Path, options: ReadOptions) -> RawDataset:
         case ending if ending in ase_files.ENDINGS:
             return ase_files.read(place, options)
     raise InputError(
-        f"{shown(place)} is of no kind that is read: give a folder of images, an .npz, an .npy, a .csv that names images, a "
-        ".parquet, a .tar of images and labels, or molecules as .xyz, .extxyz or .db."
+        f"{shown(place)} has an unsupported format: give a folder of images, an .npz, an .npy, "
+        "a .csv with a column of image files, a .parquet, a .tar of images and labels, "
+        "or molecules as .xyz, .extxyz or .db."
     )
+
+
+def _read_folder(place: Path, options: ReadOptions) -> RawDataset:
+    if huggingface.is_dataset(place):
+        return huggingface.read(place, options)
+    if (place / "x.npy").is_file():
+        return array_files.read_npy(place, options)
+    if _has_mask_pairs(place):
+        return masks.read_pairs(place, options)
+    if tables := image_tables.find_tables(place):
+        return image_tables.read_tables(place, tables, options)
+    if tar_shards.find_shards(place) and not _has_image_folders(place):
+        return tar_shards.read(place, options)
+    return folders.read_classes(place, options)

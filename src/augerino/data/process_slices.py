@@ -1,4 +1,8 @@
-"""Batches for several processes that train one model: one order, a slice of each batch per process, own random draws."""
+"""Batches for several processes that train one model.
+
+All processes use the same order; each yields its slice of every batch and draws its own random
+augmentations.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,14 +14,16 @@ from augerino.runtime import distributed, rng
 
 
 class ProcessSlices:
-    """A loader of whole batches, of which this process yields its slice.
+    """Yields this process's slice of every batch of a loader.
 
-    All processes draw the order of a pass from the random state of the first. Then each step has its own seed in each
-    process: no two draw the same augmentations, and a training resumed at any step draws as an uninterrupted one.
+    All processes draw the order of a pass from the random state of the first process. Each step
+    then has a different seed in each process: no two draw the same augmentations, and a training
+    run resumed at any step draws the same ones as an uninterrupted run.
 
     Args:
-        batches: a loader of (input, target) batches, the same in every process. If its `shared` is true it loads its slice
-            only; any other loads whole batches, of which the slices of other processes are discarded.
+        batches: a loader of (input, target) batches, the same in every process. If its attribute
+            `shared` is true, it loads the slice of this process only. Otherwise it loads whole
+            batches, and the slices of other processes are discarded.
     """
 
     def __init__(self, batches: Any) -> None:
@@ -43,13 +49,13 @@ class ProcessSlices:
         is_whole = not getattr(self.batches, "shared", False)
         for step, batch in enumerate(self.batches):
             if is_whole and tree.batch_size(batch) < world:
-                continue  # in all processes alike
+                continue  # the same batch is skipped in all processes
             torch.manual_seed((first_seed + step * world + rank) % 2**32)
             yield tree.take(batch, slice(rank, None, world)) if is_whole else batch
 
 
 def _draw_seed(state: torch.Tensor) -> int:
-    """A seed drawn from a copy of the random state; the state itself is left for the order of the pass."""
+    """Draws a seed from a copy of the random state, which the order of the pass uses itself."""
     generator = torch.Generator()
     generator.set_state(state)
     return int(torch.randint(2**32, (), generator=generator))

@@ -142,7 +142,7 @@ class TestInputs:
         x = random.normal(size=(20, 2, 50))
         x[13, 1, 3] = np.nan
         with pytest.raises(
-            ag.InputError, match=r"1 of 20 inputs hold NaN or Inf \(the first is number 13\)"
+            ag.InputError, match=r"1 of 20 inputs contain NaN or Inf \(the first is number 13\)"
         ):
             opened(tmp_path, x=x, y=Y)
         with pytest.raises(ag.InputError, match="range of float32"):

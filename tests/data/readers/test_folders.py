@@ -171,7 +171,7 @@ class TestBadFolders:
     def test_a_class_with_one_image_is_named(self, tmp_path):
         class_folder(tmp_path)
         save(picture(), tmp_path / "bird" / "only.png")
-        with pytest.raises(ag.InputError, match="The class 'bird' has only one item"):
+        with pytest.raises(ag.InputError, match="The class 'bird' has only one sample"):
             open_dataset(tmp_path)
 
     def test_one_class_is_not_enough(self, tmp_path):
@@ -179,7 +179,7 @@ class TestBadFolders:
             open_dataset(class_folder(tmp_path, ("cat",)))
 
     def test_too_few_data(self, tmp_path):
-        with pytest.raises(ag.InputError, match="too few data"):
+        with pytest.raises(ag.InputError, match="too few samples"):
             open_dataset(class_folder(tmp_path, each=1))
 
     def test_folders_without_what_is_needed(self, tmp_path):
@@ -220,7 +220,7 @@ class TestBadFolders:
             with pytest.raises(ag.InputError, match=r"no file or folder|cannot be read"):
                 open_dataset(path)
         (tmp_path / "a.txt").write_text("hello")
-        with pytest.raises(ag.InputError, match="of no kind that is read"):
+        with pytest.raises(ag.InputError, match="has an unsupported format"):
             open_dataset(tmp_path / "a.txt")
         (tmp_path / "a.npz").write_bytes(b"")
         with pytest.raises(ag.InputError, match="empty file"):
@@ -422,9 +422,9 @@ def test_the_share_and_the_seed_must_make_sense(tmp_path):
             open_dataset(tmp_path, test_fraction=share)
     with pytest.raises(ag.InputError, match="seed must be"):
         open_dataset(tmp_path, seed=-1)
-    with pytest.raises(ag.InputError, match="The task is"):
+    with pytest.raises(ag.InputError, match="The task must be"):
         open_dataset(tmp_path, task="sorting")
-    with pytest.raises(ag.InputError, match="The kind is"):
+    with pytest.raises(ag.InputError, match="The kind must be"):
         open_dataset(tmp_path, kind="songs")
-    with pytest.raises(ag.InputError, match="holds images, which cannot be read as signals"):
+    with pytest.raises(ag.InputError, match="contains images, which cannot be read as signals"):
         open_dataset(tmp_path, kind="signals")

@@ -194,7 +194,7 @@ class TestBad:
 
     def test_no_item_can_be_spared(self, tmp_path):
         mask_folder(tmp_path, [[0], [1], [2], [3]])
-        with pytest.raises(ag.InputError, match="each one holds a class that no other has"):
+        with pytest.raises(ag.InputError, match="each one contains a class that no other has"):
             open_dataset(tmp_path)
 
     def test_images_without_masks_are_named(self, tmp_path):

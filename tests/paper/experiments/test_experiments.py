@@ -259,12 +259,12 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
     [
         (
             ["rotmnits"],
-            "There is no experiment 'rotmnits'. There are: rotmnist, mario, olivetti, camvid, why, "
+            "Unknown experiment 'rotmnits'. Choose one of: rotmnist, mario, olivetti, camvid, why, "
             "cifar10, stl10, flatness, qm9",
         ),
         (
             ["rotmnist", "--preset", "huge"],
-            "There is no preset 'huge': choose one of quick, cpu, paper",
+            "Unknown preset 'huge'. Choose one of: quick, cpu, paper.",
         ),
         (["rotmnist"], "--data DIR"),
         (["olivetti"], "--data DIR"),
@@ -291,11 +291,11 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         (["camvid"], "CamVid was not found: give the folder"),
         (
             ["camvid", "--data", "nowhere"],
-            "There is no folder nowhere: name the one that has the data with --data DIR",
+            "There is no folder nowhere. Pass the folder of the data with --data DIR.",
         ),
         (
             ["cifar10", "--data", "nowhere"],
-            "There is no folder nowhere: name the one that has the data with --data DIR",
+            "There is no folder nowhere. Pass the folder of the data with --data DIR.",
         ),
         (["camvid", "--crop", "0"], "crop must be at least 1, but got 0"),
         (
@@ -308,7 +308,7 @@ def test_without_the_released_sprites_the_rest_still_runs(data, capsys):
         ),
         (["--resume", "nowhere"], "not a run folder"),
         (["why", "--epochs", "0"], "epochs must be at least 1, but got 0"),
-        ([], "needs the name of an experiment"),
+        ([], "Missing name of the experiment."),
     ],
 )
 def test_wrong_input_is_reported_in_one_line(words, message, data, capsys):

@@ -124,7 +124,7 @@ def numbers(x: np.ndarray, kind: Kind) -> tuple[np.ndarray, str | None]:
         finite = np.isfinite(x).reshape(len(x), -1).all(axis=1)
         if not finite.all():
             raise InputError(
-                f"{int((~finite).sum())} of {len(x)} inputs hold NaN or Inf (the first is number {int((~finite).argmax())}): "
+                f"{int((~finite).sum())} of {len(x)} inputs contain NaN or Inf (the first is number {int((~finite).argmax())}): "
                 "remove or repair them."
             )
     if kind not in ("images", "masks"):

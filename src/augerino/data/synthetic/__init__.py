@@ -1,1 +1,1 @@
-"""Synthetic datasets whose symmetries are known exactly."""
+"""Synthetic datasets with exactly known symmetries."""

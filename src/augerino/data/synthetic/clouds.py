@@ -1,15 +1,16 @@
-"""Embedded point clouds with a known answer: arrows and clubs that point forwards or backwards.
+"""Synthetic point clouds with known symmetries: arrows and clubs that point forwards or backwards.
 
-Each figure is round about its own axis, and thicker at its head. It lies along x, pointing forwards (to +x) or backwards (to -x),
-and is turned about z by a random angle within ±extent. The label says which figure and which way it points. So, each coordinate
-taken alone:
+Each figure is rotationally symmetric about its axis and has a thick head. It lies along x, points
+forwards (+x) or backwards (-x), and is rotated about z by a random angle within ±extent. The label
+is the pair (figure, direction). The extent of each coordinate taken alone:
 
-- **rotate_z**: turning a cloud further by up to pi/2 - extent keeps every label right, and not a degree more.
-- **rotate_y**: tilting it up or down by up to pi/2 keeps every label right: the head stays in its half of space.
-- **rotate_x**: free, all the way round: the x of a head does not change, and the figure is round.
-- **scale, translations, squeezes**: no label is ever contradicted, so there is no exact extent.
+- **rotate_z**: pi/2 - extent, exactly.
+- **rotate_y**: pi/2; the head stays in its half-space.
+- **rotate_x**: pi, the full range; it leaves the x coordinate of the head unchanged.
+- **scale, translations, squeezes**: no exact extent; they never contradict a label.
 
-Learned together, the three rotations describe a joint set: turned far about x, a tilt about y becomes a turn about z.
+The three rotations interact when they are learned together: after a large rotation about x, a
+rotation about y acts like one about z.
 """
 
 import math
@@ -27,24 +28,30 @@ CLASS_NAMES = tuple(f"{figure} {way}" for figure in FIGURES for way in ("forward
 
 @dataclass(frozen=True)
 class Clouds:
-    """Point clouds (N, points, 3), labels (N,) of 4 classes, the angle each was turned by, and the extents known exactly."""
+    """Labelled point clouds and the exact extents of their symmetries."""
 
-    x: Tensor
-    y: Tensor
-    angles: Tensor
+    x: Tensor  # (N, points, 3)
+    y: Tensor  # (N,), 4 classes
+    angles: Tensor  # (N,), rotation about z of each cloud
     class_names: tuple[str, ...]
-    true: dict[str, float]
+    true: dict[str, float]  # extent by coordinate
 
 
 def radius(figure: Tensor, along: Tensor) -> Tensor:
-    """How thick a figure is at a point of its axis, from -1 at its foot to 1 at its head: a shaft, then a cone or a ball."""
+    """Radius of a figure along its axis: a shaft, then a cone (figure 0) or a ball (figure 1).
+
+    along: position on the axis, from -1 at the foot to 1 at the head
+    """
     cone = torch.where(along > 0.2, 0.5 * (1 - along) / 0.8, 0.08)
     ball = torch.where(along > 0.2, (0.16 - (along - 0.6).square()).clamp_min(0).sqrt(), 0.08)
     return torch.where(figure == 0, cone, ball)
 
 
 def figures(figure: Tensor, points: int, generator: Generator) -> Tensor:
-    """Random points on the surface of each figure, lying along x.   figure: (N,)   returns (N, points, 3)"""
+    """Random surface points of each figure, aligned with x.
+
+    figure: (N,)   returns (N, points, 3)
+    """
     shape = (len(figure), points)
     along = 2 * torch.rand(shape, generator=generator) - 1
     around = 2 * math.pi * torch.rand(shape, generator=generator)
@@ -55,13 +62,13 @@ def figures(figure: Tensor, points: int, generator: Generator) -> Tensor:
 def clouds(
     n: int = 2000, *, seed: int = 0, extent: float = math.pi / 4, points: int = 64
 ) -> Clouds:
-    """Draws n clouds, the four classes in equal parts up to rounding and in random order.
+    """Draws n clouds from four balanced classes, in random order.
 
     Args:
-        n: how many.
-        seed: of this draw alone; the global random state is neither used nor changed.
-        extent: clouds are turned about z by angles within ±extent; in (0, pi/2).
-        points: per cloud, in no order.
+        n: number of clouds.
+        seed: seed of a private generator; the global random state is neither used nor changed.
+        extent: clouds are rotated about z by angles within ±extent; in (0, pi/2).
+        points: points per cloud, unordered.
 
     Example:
         >>> data = clouds(8, seed=1)
@@ -70,11 +77,18 @@ def clouds(
     """
     if n < 1 or points < 8 or not 0 < extent < math.pi / 2:
         raise InputError(
-            f"clouds needs n >= 1, points >= 8 and 0 < extent < pi/2, but got n={n}, points={points}, extent={extent:.4g}."
+            f"clouds needs n >= 1, points >= 8 and 0 < extent < pi/2, "
+            f"but got n={n}, points={points}, extent={extent:.4g}."
         )
     generator = torch.Generator().manual_seed(seed)
     y = torch.randperm(n, generator=generator) % len(CLASS_NAMES)
     angles = (2 * torch.rand(n, generator=generator) - 1) * extent + math.pi * (y % 2)
     x = Affine3d("rotate_z")(figures(y // 2, points, generator), angles[:, None])
     true = {"rotate_x": math.pi, "rotate_y": math.pi / 2, "rotate_z": math.pi / 2 - extent}
-    return Clouds(x, y, torch.remainder(angles + math.pi, 2 * math.pi) - math.pi, CLASS_NAMES, true)
+    return Clouds(
+        x=x,
+        y=y,
+        angles=torch.remainder(angles + math.pi, 2 * math.pi) - math.pi,
+        class_names=CLASS_NAMES,
+        true=true,
+    )

@@ -1,4 +1,4 @@
-"""The embedded datasets by name: synthetic data whose symmetries are known exactly."""
+"""Embedded datasets by name: synthetic data with exactly known symmetries."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -64,6 +64,7 @@ def _embedded(
     true_extent: Mapping[str, float],
     seed: int,
 ) -> Dataset:
+    """Wraps two drawn parts, each with fields x and y, as a `Dataset`."""
     x: Tensor = train.x
     return Dataset(
         name=name,
@@ -81,7 +82,7 @@ def _embedded(
     )
 
 
-#: Draws an embedded dataset by its name, with a seed.
+#: Name of an embedded dataset -> function that draws it from a seed.
 EMBEDDED: dict[str, Callable[[int], Dataset]] = {
     "sprites": _sprites,
     "signals": _signals,

@@ -1,22 +1,24 @@
-"""Embedded signals with a known answer: a pulse early or late, as loud as it likes.
+"""Synthetic signals with known symmetries: an early or a late pulse of random amplitude.
 
-A pulse of one of two shapes stands around one of two places, `place` before or after the middle of the signal (in halves of
-the signal, the unit of `TimeShift`), off by a random amount within ±extent. The label says which shape and which place. So, each
-coordinate taken alone:
+A pulse of one of two shapes is centred at ∓`place` (in halves of the signal, the unit of
+`TimeShift`) plus a random offset within ±extent. The label is the pair (shape, early or late). The
+extent of each coordinate taken alone:
 
-- **time_shift**: moving a signal further by up to place - extent keeps every label right, and not a sample more: the
-  pulses of one place would reach the middle and meet those of the other. This extent is exact.
-- **gain**: loudness varies by a factor of two either way, and no label depends on it: free, up to the limit of `Gain`.
-- **time_scale**: stretching moves a pulse away from the middle and never across it, so no label is ever contradicted; what
-  ends it is that pulses leave the frame or melt to less than a sample. No exact extent.
-- **noise**: how much the shapes bear has no exact answer.
+- **time_shift**: place - extent, exactly; beyond it early and late pulses overlap at the middle.
+- **gain**: the limit of `Gain`; amplitudes vary by a factor of two either way, and no label
+  depends on them.
+- **time_scale**: no exact extent. Stretching never moves a pulse across the middle; it only pushes
+  pulses out of the frame or compresses them below one sample.
+- **noise**: no exact extent.
 
-There is silence around a pulse and no noise: zeros that come in behind moving noise would tell how far a signal was moved, and a
-network that reads this tells the places apart at any shift. For the same reason add `NoiseLevel` after `TimeShift`, not before.
+The signals are zero outside the pulse, without noise. Shifting a noisy signal pads it with zeros;
+a network could infer the shift from them and recognise the label at any shift. For the same
+reason, apply `NoiseLevel` after `TimeShift`.
 
-Shift and stretch share the room up to the end of the signal: learned together, their bounds describe a joint set, about
-(place + extent + shift) e^stretch = 1, and the shift ends below its own extent. With three or four
-coordinates learned at once it ended lower still; `true` speaks of the shift alone.
+Shift and stretch interact when they are learned together, since both move pulses out of the frame:
+their joint limit is about (place + extent + shift) · exp(stretch) = 1, so the learned shift is
+smaller than its own extent. It is smaller still with three or four coordinates. `true` is the
+extent of the shift alone.
 """
 
 import math
@@ -31,23 +33,23 @@ from augerino.transforms import Gain
 SHAPES = ("bump", "wave")
 CLASS_NAMES = tuple(f"{shape} {place}" for shape in SHAPES for place in ("early", "late"))
 
-LOUDNESS = math.log(2)  # loudness varies within this log-factor
-_WIDTH = 0.04  # one standard deviation of a pulse, in halves of the signal
+LOUDNESS = math.log(2)  # half-range of the log-amplitude
+_WIDTH = 0.04  # standard deviation of a pulse, in halves of the signal
 
 
 @dataclass(frozen=True)
 class Signals:
-    """Signals (N, 1, samples), labels (N,) of 4 classes, where each pulse stands, and the extents that are known exactly."""
+    """Labelled signals and the exact extents of their symmetries."""
 
-    x: Tensor
-    y: Tensor
-    centers: Tensor
+    x: Tensor  # (N, 1, samples)
+    y: Tensor  # (N,), 4 classes
+    centers: Tensor  # (N,), centre of each pulse
     class_names: tuple[str, ...]
-    true: dict[str, float]
+    true: dict[str, float]  # extent by coordinate
 
 
 def pulses(shape: Tensor, time: Tensor) -> Tensor:
-    """The two shapes, 0 a bump and 1 a wave, both at most 1 high, at times from the middle of the pulse."""
+    """Pulses of unit height at `time` from their centre: a bump for shape 0, a wave for shape 1."""
     u = time / _WIDTH
     bell = torch.exp(-u.square() / 2)
     return torch.where(shape == 0, bell, -u * bell * math.exp(0.5))
@@ -56,14 +58,14 @@ def pulses(shape: Tensor, time: Tensor) -> Tensor:
 def signals(
     n: int = 2000, *, seed: int = 0, place: float = 0.45, extent: float = 0.05, samples: int = 128
 ) -> Signals:
-    """Draws n signals, the four classes in equal parts up to rounding and in random order.
+    """Draws n signals from four balanced classes, in random order.
 
     Args:
-        n: how many.
-        seed: of this draw alone; the global random state is neither used nor changed.
-        place: how far from the middle the two places lie, in halves of the signal; below 1.
-        extent: pulses stand within ±extent of their place; between 0 and `place`. The true extent of further shifts is
-            place - extent.
+        n: number of signals.
+        seed: seed of a private generator; the global random state is neither used nor changed.
+        place: distance of the pulses from the middle, in halves of the signal; below 1.
+        extent: pulses are centred within ±extent of their place; between 0 and `place`. The true
+            extent of `time_shift` is place - extent.
         samples: length of a signal.
 
     Example:
@@ -83,9 +85,9 @@ def signals(
     time = (torch.arange(samples) * 2 + 1) / samples - 1
     x = gain * pulses((y // 2)[:, None], time - centers[:, None])
     return Signals(
-        x[:, None],
-        y,
-        centers,
-        CLASS_NAMES,
-        {"time_shift": place - extent, "gain": Gain.coordinates[0].limit},
+        x=x[:, None],
+        y=y,
+        centers=centers,
+        class_names=CLASS_NAMES,
+        true={"time_shift": place - extent, "gain": Gain.coordinates[0].limit},
     )

@@ -1,8 +1,9 @@
-"""The embedded data: two figures of our own in the paper's "Mario & Iggy" construction (Benton et al. 2020, Section 4.2).
+"""Synthetic images with a known rotation symmetry: a robot and a boat, upright or upside down.
 
-A figure is turned upright or upside down and then by a random angle within ±extent. The label says which figure and which
-way up. Turning a picture further by up to pi/2 - extent keeps every label right, and not a degree more: the true extent of
-the rotation symmetry is known exactly. With the paper's extent of pi/4 it is pi/4.
+The construction is the paper's "Mario & Iggy" (Benton et al. 2020, Section 4.2) with other figures.
+A figure is upright or upside down, and then rotated by a random angle within ±extent. The label is
+the pair (figure, orientation). The true extent of the rotation symmetry is pi/2 - extent: rotating
+an image by up to that angle preserves every label. With the paper's extent of pi/4 it is pi/4.
 """
 
 import math
@@ -22,7 +23,7 @@ Point = tuple[float, float]
 
 
 class _Canvas:
-    """Paints shapes over each other on black, in the square [-1, 1] with y down, and shrinks them without jaggies."""
+    """Draws shapes over each other on black, in the square [-1, 1] with y down, antialiased."""
 
     def __init__(self, side: int, oversampling: int = 8) -> None:
         fine = side * oversampling
@@ -36,11 +37,12 @@ class _Canvas:
         self.pixels = np.where(inside, np.array(rgb)[:, None, None], self.pixels)
 
     def ellipse(self, center: Point, radii: Point, color: str) -> None:
-        (cx, cy), (rx, ry) = center, radii
-        self.paint(((self.x - cx) / rx) ** 2 + ((self.y - cy) / ry) ** 2 <= 1, color)
+        dx = (self.x - center[0]) / radii[0]
+        dy = (self.y - center[1]) / radii[1]
+        self.paint(dx**2 + dy**2 <= 1, color)
 
     def polygon(self, corners: list[Point], color: str) -> None:
-        """Even-odd rule: a point is inside if a ray to the right crosses the outline an odd number of times."""
+        """Fills a polygon by the even-odd rule."""
         inside = np.zeros(self.x.shape, dtype=bool)
         for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
             if y0 == y1:
@@ -92,16 +94,16 @@ def boat(side: int = 32) -> Tensor:
 
 @dataclass(frozen=True)
 class Sprites:
-    """Images (N, 3, side, side) in [0, 1], labels (N,) of 4 classes, and the angle each picture was turned by."""
+    """Labelled images and the exact extent of their rotation symmetry."""
 
-    x: Tensor
-    y: Tensor
-    angles: Tensor
+    x: Tensor  # (N, 3, side, side) in [0, 1]
+    y: Tensor  # (N,), 4 classes
+    angles: Tensor  # (N,), rotation of each image
     true_extent: float
 
 
 def figures(side: int = 32) -> Tensor:
-    """Our two figures upright, (2, 3, side, side)."""
+    """The two figures upright, (2, 3, side, side)."""
     return torch.stack([robot(side), boat(side)])
 
 
@@ -113,14 +115,14 @@ def sprites(
     side: int = 32,
     figures: Tensor | None = None,
 ) -> Sprites:
-    """Draws n pictures, the four classes in equal parts up to rounding and in random order.
+    """Draws n images from four balanced classes, in random order.
 
     Args:
-        n: how many.
-        seed: of this draw alone; the global random state is neither used nor changed.
-        extent: pictures are turned by angles within ±extent of upright or of upside down; in (0, pi/2).
-        side: pixels per side.
-        figures: two upright figures of your own, (2, C, H, W); ours by default.
+        n: number of images.
+        seed: seed of a private generator; the global random state is neither used nor changed.
+        extent: images are rotated within ±extent of upright or of upside down; in (0, pi/2).
+        side: height and width in pixels.
+        figures: two upright figures, (2, C, H, W); the robot and the boat by default.
 
     Example:
         >>> data = sprites(8, seed=1)
@@ -129,7 +131,8 @@ def sprites(
     """
     if n < 1 or side < 8 or not 0 < extent < math.pi / 2:
         raise InputError(
-            f"sprites needs n >= 1, side >= 8 and 0 < extent < pi/2, but got n={n}, side={side}, extent={extent:.4g}."
+            f"sprites needs n >= 1, side >= 8 and 0 < extent < pi/2, "
+            f"but got n={n}, side={side}, extent={extent:.4g}."
         )
     generator = torch.Generator().manual_seed(seed)
     y = torch.randperm(n, generator=generator) % len(CLASS_NAMES)
@@ -137,5 +140,8 @@ def sprites(
     upright = torch.stack([robot(side), boat(side)]) if figures is None else figures
     x = Affine2d("rotate")(upright[y // 2], angles[:, None])
     return Sprites(
-        x, y, torch.remainder(angles + math.pi, 2 * math.pi) - math.pi, math.pi / 2 - extent
+        x=x,
+        y=y,
+        angles=torch.remainder(angles + math.pi, 2 * math.pi) - math.pi,
+        true_extent=math.pi / 2 - extent,
     )
