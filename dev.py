@@ -1,6 +1,7 @@
-"""Everything a fresh machine with Python and pip needs: `python3 dev.py demo`, `python3 dev.py test`, and a few more.
+"""Development commands for a machine with Python and pip, such as `python3 dev.py test`.
 
-Each command first makes sure of a virtual environment in .venv (once; again only when the requirements change).
+Each command first creates a virtual environment in .venv, or updates it if the requirements have
+changed.
 """
 
 import hashlib
@@ -89,7 +90,7 @@ def slow(*options: str) -> None:
 
 
 def extras(*options: str) -> None:
-    """Run the tests that need other libraries (kornia, torchvision, lightning, ...), in an environment of their own."""
+    """Run the tests that need other libraries (kornia, lightning, ...), in a second environment."""
     python = set_up(EXTRAS, "-e", ".[dev,all]")
     run(
         python,
@@ -110,7 +111,7 @@ def coverage(*options: str) -> None:
 
 
 def wheel() -> None:
-    """Build the wheel, install it in a clean environment, and run the installed command outside the checkout."""
+    """Build the wheel, install it in a clean environment, and run the installed command."""
     python = set_up()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -93,7 +93,7 @@ def main() -> None:
             print(pack(options.run, options.results))
         else:
             run = unpack(options.results, options.run, options.data)
-            print(f"Go on with:  {shlex.join(['augerino', 'run', '--resume', str(run)])}")
+            print(f"Resume with:  {shlex.join(['augerino', 'run', '--resume', str(run)])}")
     except InputError as error:
         parser.error(str(error))
 

@@ -1,4 +1,4 @@
-"""The command, as a user meets it: answers, run folders, interruption, wrong input."""
+"""The command line: verdicts, run folders, interruption, invalid input."""
 
 import dataclasses
 import json
@@ -20,6 +20,7 @@ from augerino.app.cli import main
 from augerino.training import checkpoint
 
 QUICK = ["--epochs", "2", "--coordinates", "rotate,scale", "--no-baseline"]
+ONE_EPOCH = ["learn", "--epochs", "1", "--coordinates", "scale", "--no-baseline"]
 FIGURES = {"ranges.png"}
 
 
@@ -38,7 +39,7 @@ def run(*words: str, **options) -> subprocess.CompletedProcess:
 
 
 def _stopped_at(word: str):
-    """A display of the training that is interrupted where a title begins with this."""
+    """A training display that is interrupted when a title starts with `word`."""
     display = screen.training_display
 
     def show(epochs, steps, augmentation, title):
@@ -50,109 +51,73 @@ def _stopped_at(word: str):
 
 
 class TestLearn:
-    def test_it_answers_and_writes_a_run_folder(self, capsys):
-        words = [
-            "learn",
-            "sprites",
-            *QUICK,
-            "--baseline",
-            "--out",
-            "run",
-            "--seed",
-            "3",
-            "--start",
-            "0.2",
-        ]
+    def test_it_prints_verdicts_and_writes_a_run_folder(self, capsys):
+        options = ["--baseline", "--out", "run", "--seed", "3", "--start", "0.2"]
+        words = ["learn", "sprites", *QUICK, *options]
         assert main(words) == 0
         shown = capsys.readouterr().out
-        assert (
-            "rotate: " in shown
-            and "true extent ±45.0°" in shown
-            and "no augmentation" in shown
-            and "report.html" in shown
-        )
+        for text in ("rotate: ", "true extent ±45.0°", "no augmentation", "report.html"):
+            assert text in shown
 
         folder = Path("run")
         assert {p.name for p in (folder / "figures").iterdir()} == FIGURES
-        assert all(
-            (folder / "figures" / name).read_bytes().startswith(b"\x89PNG") for name in FIGURES
-        )
+        for name in FIGURES:
+            assert (folder / "figures" / name).read_bytes().startswith(b"\x89PNG")
         result = json.loads((folder / "result.json").read_text())
-        assert [c["name"] for c in result["coordinates"]] == ["rotate", "scale"] and result[
-            "seed"
-        ] == 3
+        assert [c["name"] for c in result["coordinates"]] == ["rotate", "scale"]
+        assert result["seed"] == 3
         assert [c["start"] for c in result["coordinates"]] == pytest.approx([0.2, 0.2])
         assert [m["name"] for m in result["models"]] == [
             "no augmentation",
             "learned, 1 copy",
             "learned, 4 copies",
         ]
-        assert all(
-            m["items"] == 40 and m["low"] <= m["accuracy"] <= m["high"] for m in result["models"]
-        )
+        for model in result["models"]:
+            assert model["items"] == 40
+            assert model["low"] <= model["accuracy"] <= model["high"]
         assert sum(row["items"] for row in result["per_class"]) == 40
         assert {curve["coordinate"] for curve in result["orbits"]} == {"rotate", "scale"}
-        assert (
-            result["coordinates"][0]["evidence"]["profile"]["loss"][0] == 0
-            and result["seconds"] > 0
-        )
+        assert result["coordinates"][0]["evidence"]["profile"]["loss"][0] == 0
+        assert result["seconds"] > 0
         assert result["command"] == shlex.join(["augerino", *words])
         policy = ag.Policy.load(folder / "policy.json").augmentation()
         assert policy.extent == pytest.approx(result["bounds"])
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
         assert history.epochs[-1].extent == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
-        assert (folder / "checkpoint.safetensors").exists() and (
-            folder / "baseline.safetensors"
-        ).exists()
+        assert (folder / "checkpoint.safetensors").exists()
+        assert (folder / "baseline.safetensors").exists()
         assert "Symmetries of" in (folder / "report.html").read_text()
         model = ag.from_pretrained(folder / "model")
         assert model(torch.rand(2, 3, 32, 32)).shape == (2, 4)
 
-    def test_a_baseline_has_nothing_to_probe_and_is_trained_all_the_same(self, monkeypatch):
+    def test_a_baseline_is_trained_with_the_method_probe(self, monkeypatch):
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
         assert main(["learn", *QUICK, "--baseline", "--method", "probe", "--out", "run"]) == 0
         assert Path("run/baseline.safetensors").exists()
 
-    def test_a_baseline_has_no_bounds_whose_gradient_could_rest(self, monkeypatch):
+    def test_a_baseline_is_trained_with_theta_every(self, monkeypatch):
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
-        assert (
-            main(
-                [
-                    "learn",
-                    *QUICK,
-                    "--baseline",
-                    "--method",
-                    "gradient",
-                    "--theta-every",
-                    "4",
-                    "--out",
-                    "run",
-                ]
-            )
-            == 0
-        )
+        options = ["--baseline", "--method", "gradient", "--theta-every", "4", "--out", "run"]
+        assert main(["learn", *QUICK, *options]) == 0
         assert Path("run/baseline.safetensors").exists()
 
-    def test_a_refit_hands_over_a_model_that_was_trained_in_turns(self, capsys):
+    def test_a_refit_saves_the_model_that_was_trained_with_rates(self, capsys):
         assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 0
         result = json.loads(Path("run/result.json").read_text())
         names = ["learned, 1 copy", "learned, 4 copies", "refit, 1 copy", "refit, 4 copies"]
-        assert [
-            m["name"] for m in result["models"]
-        ] == names and "refit, 4 copies" in capsys.readouterr().out
+        assert [m["name"] for m in result["models"]] == names
+        assert "refit, 4 copies" in capsys.readouterr().out
         assert "refit, 4 copies" in Path("run/report.html").read_text()
         policy = ag.Policy.load("run/policy.json").augmentation()
-        assert policy.extent == pytest.approx(
-            result["bounds"]
-        )  # extents are those that were learned
+        assert policy.extent == pytest.approx(result["bounds"])
         assert policy.distribution.rate.tolist() == [0.25, 0.25]
         model = ag.from_pretrained("run/model")
         assert model.augmentation.distribution.rate.tolist() == [0.25, 0.25]
         trained = checkpoint.load("run/refit.safetensors")["model"]
         assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 
-    def test_a_refit_that_was_interrupted_goes_on_to_the_same_bits(self, monkeypatch):
+    def test_an_interrupted_refit_resumes_to_the_same_bits(self, monkeypatch):
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
         assert main(["learn", *QUICK, "--refit", "--out", "whole"]) == 0
         with monkeypatch.context() as patch:
@@ -165,28 +130,12 @@ class TestLearn:
         assert all(torch.equal(value, other[name]) for name, value in one.items())
 
     def test_several_seeds_show_their_spread(self, capsys):
-        assert (
-            main(
-                [
-                    "learn",
-                    *QUICK,
-                    "--seeds",
-                    "2",
-                    "--method",
-                    "gradient",
-                    "--warm-up",
-                    "0",
-                    "--out",
-                    "run",
-                ]
-            )
-            == 0
-        )
+        options = ["--seeds", "2", "--method", "gradient", "--warm-up", "0", "--out", "run"]
+        assert main(["learn", *QUICK, *options]) == 0
         assert "rotate over 2 seeds: ±" in capsys.readouterr().out
         seeds = json.loads(Path("run/result.json").read_text())["seeds"]
-        assert [entry["seed"] for entry in seeds] == [0, 1] and seeds[0]["learned"] != seeds[1][
-            "learned"
-        ]
+        assert [entry["seed"] for entry in seeds] == [0, 1]
+        assert seeds[0]["learned"] != seeds[1]["learned"]
 
     @pytest.mark.parametrize("name", ["signals", "clouds"])
     def test_signals_and_clouds_are_embedded_too(self, capsys, name):
@@ -207,21 +156,7 @@ class TestLearn:
 
     def test_folders_may_have_any_name(self, capsys):
         for out in ("a[/b]", "run[old]", "ünï cödé"):
-            assert (
-                main(
-                    [
-                        "learn",
-                        "--epochs",
-                        "1",
-                        "--coordinates",
-                        "scale",
-                        "--no-baseline",
-                        "--out",
-                        out,
-                    ]
-                )
-                == 0
-            )
+            assert main([*ONE_EPOCH, "--out", out]) == 0
             assert f"Report: {out}/report.html" in capsys.readouterr().out
 
     def test_a_seed_repeats(self, capsys):
@@ -231,27 +166,13 @@ class TestLearn:
         a, b, c = (json.loads(Path(out, "result.json").read_text())["bounds"] for out in "abc")
         assert a == b and a != c
 
-    def test_a_true_extent_is_told_only_of_what_was_learned(self, capsys):
-        assert (
-            main(
-                [
-                    "learn",
-                    "--epochs",
-                    "1",
-                    "--coordinates",
-                    "scale",
-                    "--no-baseline",
-                    "--out",
-                    "run",
-                ]
-            )
-            == 0
-        )
+    def test_a_true_extent_is_printed_for_learned_coordinates_only(self, capsys):
+        assert main([*ONE_EPOCH, "--out", "run"]) == 0
         assert "true extent" not in capsys.readouterr().out
 
 
 class TestResume:
-    def test_an_interrupted_run_goes_on_to_the_same_answer(self, monkeypatch, capsys):
+    def test_an_interrupted_run_resumes_to_the_same_result(self, monkeypatch, capsys):
         monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
         options = ["--epochs", "4", "--coordinates", "rotate"]
         assert main(["learn", *options, "--out", "whole"]) == 0
@@ -277,15 +198,14 @@ class TestResume:
         )
         assert [record["loss"] for record in whole] == [record["loss"] for record in part]
 
-    def test_control_c_leaves_a_resumable_run_and_says_how(self, tmp_path):
+    def test_control_c_leaves_a_resumable_run_and_prints_the_command(self, tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-m", "augerino", "learn", "--out", "run", "--epochs", "500"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: signal.signal(
-                signal.SIGINT, signal.SIG_DFL
-            ),  # a runner in the background ignores it
+            # A process in the background may ignore SIGINT.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         try:
             deadline = time.monotonic() + 120
@@ -306,14 +226,14 @@ class TestResume:
         assert main(["learn", "--resume", "run"]) == 0 and Path("run/result.json").exists()
 
 
-class TestWrongInput:
+class TestInvalidInput:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
             (["mnist"], "There is no file or folder 'mnist'"),
             (["--size", "8"], "--size is for your own data"),
             (["--net", "resnet_of_mine"], "There is no network 'resnet_of_mine'"),
-            (["--net", "no.module:net"], "The network 'no.module:net' cannot be made"),
+            (["--net", "no.module:net"], "The network 'no.module:net' cannot be built"),
             (["--transforms", "colour"], "There is no group of transforms 'colour'"),
             (["--seeds", "0"], "seeds must be at least 1"),
             (["--epochs", "0"], "epochs must lie between 1 and 10000000, but got 0"),
@@ -367,14 +287,12 @@ class TestWrongInput:
             (["--resume", "x", "--epochs", "7"], "Remove --epochs"),
         ],
     )
-    def test_one_sentence_exit_code_two_and_no_folder(self, capsys, words, message):
+    def test_one_line_exit_code_two_and_no_folder(self, capsys, words, message):
         assert main(["learn", *words]) == 2
         caught = capsys.readouterr()
-        assert (
-            message in caught.err
-            and caught.err.count("\n") == 1
-            and caught.err.startswith("augerino: ")
-        )
+        assert message in caught.err
+        assert caught.err.count("\n") == 1
+        assert caught.err.startswith("augerino: ")
         assert list(Path().iterdir()) == []
 
     @pytest.mark.parametrize(
@@ -438,12 +356,13 @@ class TestWrongInput:
         ],
     )
     def test_too_little_memory_gets_a_message(self, capsys, monkeypatch, error):
-        monkeypatch.setattr(learn_command, "_run", lambda *_: (_ for _ in ()).throw(error))
+        def fail(*_):
+            raise error
+
+        monkeypatch.setattr(learn_command, "_run", fail)
         assert main(["learn", *QUICK]) == 1
         assert "Not enough memory. Reduce --batch-size" in capsys.readouterr().err
-        monkeypatch.setattr(
-            learn_command, "_run", lambda *_: (_ for _ in ()).throw(RuntimeError("something else"))
-        )
+        error = RuntimeError("something else")
         with pytest.raises(RuntimeError, match="something else"):
             main(["learn", *QUICK])
 
@@ -454,10 +373,8 @@ class TestWrongInput:
         for out in ("full", "file"):
             assert main(["learn", *QUICK, "--out", out]) == 2
             assert f"{out} already exists" in capsys.readouterr().err
-        assert (
-            Path("full/mine.txt").read_text() == "precious"
-            and len(list(Path("full").iterdir())) == 1
-        )
+        assert Path("full/mine.txt").read_text() == "precious"
+        assert len(list(Path("full").iterdir())) == 1
         Path("empty").mkdir()
         assert main(["learn", *QUICK, "--out", "empty"]) == 0
 
@@ -529,9 +446,11 @@ class TestWrongInput:
             and said.count("\n") == 1
         )
 
-    def test_code_that_only_a_file_names_is_not_run(self, capsys, monkeypatch):
+    def test_code_named_only_by_a_file_is_not_run(self, capsys, monkeypatch):
         Path("mine.py").write_text(
-            "open('executed', 'w').close()\nfrom augerino.nets.small import SmallCNN\nnet = SmallCNN\n"
+            "open('executed', 'w').close()\n"
+            "from augerino.nets.small import SmallCNN\n"
+            "net = SmallCNN\n"
         )
         monkeypatch.syspath_prepend(os.getcwd())
         recipe, settings = learn_command._settings(
@@ -552,10 +471,8 @@ class TestWrongInput:
                 and not Path("executed").exists()
             )
         monkeypatch.setattr(learn_command, "write_outcome", lambda outcome: None)
-        assert (
-            main(["learn", "--resume", "run", "--net", "mine:net"]) == 0
-            and Path("executed").exists()
-        )
+        assert main(["learn", "--resume", "run", "--net", "mine:net"]) == 0
+        assert Path("executed").exists()
 
     @pytest.mark.parametrize("damage", [b"", b"garbage"])
     def test_a_damaged_checkpoint_is_named_and_kept(self, capsys, damage):
@@ -566,7 +483,7 @@ class TestWrongInput:
         assert "not a readable checkpoint" in capsys.readouterr().err
         assert Path("run/checkpoint.safetensors").read_bytes() == damage
 
-    def test_a_loss_that_is_no_number_exits_with_one(self, capsys, monkeypatch):
+    def test_a_loss_of_nan_exits_with_code_one(self, capsys, monkeypatch):
         losses = {"classification": (lambda *_: torch.tensor(float("nan")), ag.mean_log_prob)}
         monkeypatch.setattr("augerino.learning.defaults._LOSSES", losses)
         assert main(["learn", *QUICK, "--out", "run"]) == 1
@@ -587,19 +504,11 @@ class TestAsAProcess:
         for name in ag.Recipe.__dataclass_fields__:
             assert f"--{name.replace('_', '-')}" in shown
 
-    def test_a_terminal_without_unicode_gets_its_answer(self):
-        done = run(
-            "learn",
-            "--epochs",
-            "1",
-            "--coordinates",
-            "scale",
-            "--no-baseline",
-            env={**os.environ, "PYTHONIOENCODING": "ascii"},
-        )
+    def test_verdicts_are_printed_on_a_terminal_without_unicode(self):
+        done = run(*ONE_EPOCH, env={**os.environ, "PYTHONIOENCODING": "ascii"})
         assert done.returncode == 0 and "scale: " in done.stdout
 
-    def test_wrong_input_shows_no_traceback(self):
+    def test_invalid_input_shows_no_traceback(self):
         done = run("learn", "--coordinates", "spin")
         assert done.returncode == 2 and "Traceback" not in done.stderr
         assert os.listdir() == []

@@ -1,4 +1,4 @@
-"""A disk that is full or may not be written: the earlier checkpoint survives, one sentence says so, and the run goes on later."""
+"""A full or read-only disk: the last checkpoint survives, and the run can be resumed later."""
 
 import errno
 import json
@@ -21,16 +21,21 @@ from pathlib import Path
 from augerino.training import checkpoint
 from augerino.runtime import files
 from augerino.app.cli import main
-from augerino.app import data
 from augerino.app import learn
+from augerino.data.synthetic import embedded
 
 disk = sys.argv[1]
-data.TRAIN_ITEMS = 64
-learn.write_outcome = lambda outcome: files.write_json(outcome.folder.path / "result.json", outcome.learned.extent)
-words = ["learn", "--epochs", "3", "--coordinates", "rotate", "--no-baseline", "--width", "8", "--out"]
+embedded.N_TRAIN = 64
+
+def write_outcome(outcome):
+    files.write_json(outcome.folder.path / "result.json", outcome.learned.extent)
+
+learn.write_outcome = write_outcome
+words = "learn --epochs 3 --coordinates rotate --no-baseline --width 8 --out".split()
 assert main([*words, disk + "/whole"]) == 0
 size = Path(disk, "whole", "checkpoint.safetensors").stat().st_size
-Path(disk, "filler").write_bytes(bytes(20 * 2**20 - 2 * size - 100_000))  # room for one more checkpoint, not for two
+# Leaves space for one more checkpoint, but not for two.
+Path(disk, "filler").write_bytes(bytes(20 * 2**20 - 2 * size - 100_000))
 print("codes", main([*words, disk + "/run"]))
 print("records", len(checkpoint.load(disk + "/run/checkpoint.safetensors")["records"]))
 print("files", sorted(path.name for path in Path(disk, "run").iterdir()))
@@ -39,7 +44,8 @@ print("codes", main(["learn", "--resume", disk + "/run"]))
 subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
 Path(disk, "filler").unlink()
 print("codes", main(["learn", "--resume", disk + "/run"]))
-print("same", Path(disk, "run", "result.json").read_text() == Path(disk, "whole", "result.json").read_text())
+resumed = Path(disk, "run", "result.json").read_text()
+print("same", resumed == Path(disk, "whole", "result.json").read_text())
 """
 
 
@@ -59,7 +65,8 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_earlier_one_and_one_sent
     monkeypatch, capsys, number
 ):
     assert main([*LEARN, "--out", "whole"]) == 0
-    real, count = os.fsync, 0
+    real = os.fsync
+    count = 0
 
     def fails(file):
         nonlocal count

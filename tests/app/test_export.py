@@ -40,7 +40,11 @@ def test_a_transform_is_written_without_the_library(capsys, library, source):
 def test_the_printed_import_works():
     need("kornia")
     main(["export", "run", "--to", "kornia", "--out", "mine.py"])
-    code = "from mine import augmentation; import torch; print(augmentation(torch.rand(2, 1, 8, 8)).shape)"
+    code = (
+        "from mine import augmentation\n"
+        "import torch\n"
+        "print(augmentation(torch.rand(2, 1, 8, 8)).shape)"
+    )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
     )

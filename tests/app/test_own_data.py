@@ -1,4 +1,4 @@
-"""`augerino learn PATH` on data that a user may have, from files to the answer."""
+"""`augerino learn PATH` on the files of a user, from the data to the report."""
 
 import json
 import math
@@ -36,9 +36,8 @@ def test_a_folder_of_images_by_class(capsys):
             Image.fromarray(pixels).save(Path("data", name, f"{i}.png"))
     assert main(["learn", "data", *QUICK]) == 0
     assert "images of shape 3×12×12, classification, 2 classes" in capsys.readouterr().out
-    assert result()["class_names"] == ["<b>dogs", "cats"] and result()["data"][
-        "fingerprint"
-    ].startswith("sha256:")
+    assert result()["class_names"] == ["<b>dogs", "cats"]
+    assert result()["data"]["fingerprint"].startswith("sha256:")
     assert "<b>dogs" not in Path("run/report.html").read_text()
 
 
@@ -59,15 +58,14 @@ def test_images_with_masks(capsys):
     assert main(["learn", "data", *QUICK, "--transforms", "affine,flip,color"]) == 0
     shown = capsys.readouterr().out
     assert "segmentation" in shown and "pixel accuracy" in shown
-    assert (
-        0 <= result()["models"][0]["accuracy"] <= 1
-        and 0 <= result()["models"][0]["mean_iou"]["mean"] <= 1
-    )
+    scores = result()["models"][0]
+    assert 0 <= scores["accuracy"] <= 1
+    assert 0 <= scores["mean_iou"]["mean"] <= 1
     sentences = [c["sentence"] for c in result()["coordinates"]]
     assert not any("invariant" in sentence for sentence in sentences[:6])
 
 
-def test_ignored_masks_are_learned_around(capsys):
+def test_ignored_pixels_have_no_effect_on_the_scores(capsys):
     mask_folder(Path("data"), [[0, 1, 11]] * 12 + [[11]] * 8)
     assert main(["learn", "data", *QUICK[:-1], "2", "--ignore", "11"]) == 0
     shown = capsys.readouterr().out
@@ -76,16 +74,12 @@ def test_ignored_masks_are_learned_around(capsys):
         and "8 of 20 masks contain only ignored pixels" in shown
     )
     assert "mean IoU" in shown
-    found, history = result(), json.loads(Path("run/history.json").read_text())
+    found = result()
+    history = json.loads(Path("run/history.json").read_text())
     assert found["class_names"] == ["0", "1"] and "NaN" not in Path("run/result.json").read_text()
     assert all(math.isfinite(record["loss"]) for record in history)
-    assert [row["class"] for row in found["per_class"]] == ["0", "1"] and set(
-        found["models"][0]["mean_iou"]
-    ) == {
-        "mean",
-        "low",
-        "high",
-    }
+    assert [row["class"] for row in found["per_class"]] == ["0", "1"]
+    assert set(found["models"][0]["mean_iou"]) == {"mean", "low", "high"}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +99,7 @@ def test_ignored_masks_are_learned_around(capsys):
             {"masks/02.png": (12, 12, 3)},
             "masks/02.png must have one class number per pixel",
         ),
-        ([[0], [1], [2]], {}, "each one holds a class that no other has"),
+        ([[0], [1], [2]], {}, "each one contains a class that no other has"),
     ],
 )
 def test_masks_that_cannot_be_used_leave_no_run_folder(capsys, numbers, more, message):
@@ -170,7 +164,7 @@ def test_molecules_with_one_of_several_properties(capsys):
     assert {"rotate_x", "scale"} <= {c["name"] for c in result()["coordinates"]}
 
 
-def test_a_folder_read_from_disk_holds_the_same_items_as_one_in_memory(monkeypatch):
+def test_a_folder_read_from_disk_has_the_same_samples_as_one_in_memory(monkeypatch):
     for name in ("a", "b"):
         Path("data", name).mkdir(parents=True)
         for i, pixels in enumerate(pictures(20)):

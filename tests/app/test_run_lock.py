@@ -1,4 +1,4 @@
-"""The lock of a run folder: a second writer is rejected, a dead owner replaced, a remote owner needs --take-over."""
+"""The lock of a run folder: a second writer is rejected, the lock of a dead owner replaced."""
 
 import errno
 import json
@@ -98,7 +98,11 @@ def test_one_process_does_not_hold_it_twice(tmp_path):
     with run_lock.hold(tmp_path):
         with pytest.raises(ag.InputError, match="already being written by this process"):
             run_lock.hold(tmp_path).__enter__()
-        code = "import sys, pathlib; from augerino.app import run_lock; run_lock.hold(pathlib.Path(sys.argv[1])).__enter__()"
+        code = (
+            "import sys, pathlib\n"
+            "from augerino.app import run_lock\n"
+            "run_lock.hold(pathlib.Path(sys.argv[1])).__enter__()"
+        )
         second = subprocess.run(
             [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True
         )
@@ -327,11 +331,13 @@ def test_take_over_needs_resume(tmp_path, monkeypatch, capsys):
 def test_a_worker_of_trials_ends_with_the_run_that_started_it(tmp_path):
     code = (
         "import sys, time\n"
-        "from concurrent.futures import ProcessPoolExecutor\nfrom multiprocessing import get_context\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import get_context\n"
         "from augerino.runtime.trials import _prepare_worker\n"
         "import os\n"
         "if __name__ == '__main__':\n"
-        "    pool = ProcessPoolExecutor(1, mp_context=get_context('spawn'), initializer=_prepare_worker)\n"
+        "    spawn = get_context('spawn')\n"
+        "    pool = ProcessPoolExecutor(1, mp_context=spawn, initializer=_prepare_worker)\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n"
         "    time.sleep(60)\n"
     )

@@ -75,7 +75,7 @@ def test_a_run_keeps_its_trainings_and_ends_with_a_leaderboard(capsys):
     (Path("run/trials") / "none-time-shift-few--none-0.json").unlink()
     capsys.readouterr()
     assert main(["run", "--resume", "run"]) == 0
-    assert "1 trainings to run" in capsys.readouterr().out
+    assert "1 trainings, " in capsys.readouterr().out
 
 
 def test_hard_problems_whose_file_is_not_there_are_left_out_of_the_score():

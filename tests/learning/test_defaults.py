@@ -1,4 +1,4 @@
-"""What is chosen for data when nobody chooses."""
+"""Default augmentation, network, loss and number of epochs."""
 
 import math
 
@@ -78,30 +78,27 @@ def test_groups_and_coordinates_choose_what_is_learned(kind, changes, names):
             "no coordinate 'brightness'",
         ),
         ("signals", {"coordinates": "rotate"}, "signals has no coordinate 'rotate'"),
-        ("values", {}, "no transformation to propose"),
+        ("values", {}, "no default augmentation for inputs"),
     ],
 )
-def test_wrong_choices_are_told(kind, changes, words):
+def test_unknown_groups_and_coordinates_are_rejected(kind, changes, words):
     with pytest.raises(ag.InputError, match=words):
         default_augmentation(ag.Recipe(**changes), kind)
 
 
-def test_every_coordinate_starts_at_the_same_spread_in_its_own_unit():
-    augmentation = default_augmentation(
-        ag.Recipe(start=0.2, transforms=("affine", "flip", "color")), "images"
-    )
+def test_every_coordinate_starts_at_the_same_extent_in_its_own_unit():
+    recipe = ag.Recipe(start=0.2, transforms=("affine", "flip", "color"))
+    augmentation = default_augmentation(recipe, "images")
     assert list(augmentation.extent.values()) == pytest.approx([0.2] * 8)
     clouds = 10 * torch.randn(50, 20, 3)
-    bounds = default_augmentation(
-        ag.Recipe(start=0.2, coordinates="rotate_z,translate_x"), "points", clouds
-    ).extent
-    assert bounds["rotate_z"] == pytest.approx(0.2)
-    assert bounds["translate_x"] == pytest.approx(
-        0.2 * clouds.std().item()
-    )  # in the data's own unit
+    recipe = ag.Recipe(start=0.2, coordinates="rotate_z,translate_x")
+    extent = default_augmentation(recipe, "points", clouds).extent
+    assert extent["rotate_z"] == pytest.approx(0.2)
+    # A translation has the unit of the data.
+    assert extent["translate_x"] == pytest.approx(0.2 * clouds.std().item())
 
 
-def test_padded_clouds_are_moved_where_they_are_points():
+def test_padding_of_point_clouds_is_not_transformed():
     x = {"positions": torch.randn(2, 4, 3), "mask": torch.tensor([[True] * 3 + [False]] * 2)}
     x["positions"][:, 3] = 0
     moved = default_augmentation(ag.Recipe(start=0.5), "points", x)(x)
@@ -116,19 +113,19 @@ def test_no_augmentation_does_nothing_and_learns_nothing():
     assert ag.param_groups(model) == []
 
 
-def test_masks_follow_space_but_not_color():
+def test_masks_follow_spatial_transforms_but_not_color():
     augmentation = default_augmentation(ag.Recipe(transforms=("affine", "color")), "masks")
     action = output_action(augmentation.transform)
-    y, t = torch.rand(1, 2, 6, 6), torch.zeros(1, 6)
+    y = torch.rand(1, 2, 6, 6)
+    t = torch.zeros(1, 6)
     t[0, 4:] = 0.5
-    assert torch.allclose(action(y, t), y, atol=1e-6) and torch.allclose(
-        action.inverse(y, t), y, atol=1e-6
-    )
+    assert torch.allclose(action(y, t), y, atol=1e-6)
+    assert torch.allclose(action.inverse(y, t), y, atol=1e-6)
     t[0, 2] = math.pi / 2
     assert torch.allclose(action(y, t), y.rot90(-1, (-2, -1)), atol=1e-5)
 
 
-def test_a_loss_over_nothing_is_zero():
+def test_the_loss_of_ignored_pixels_alone_is_zero():
     prediction = torch.zeros(1, 2, 3, 3, requires_grad=True)
     loss = masked_nll(prediction.log_softmax(1), torch.full((1, 3, 3), 255))
     loss.backward()
@@ -144,32 +141,31 @@ def test_a_loss_over_nothing_is_zero():
         ("points", torch.zeros(2, 9, 3), (2, 5)),
     ],
 )
-def test_a_small_network_suits_each_kind(kind, x, shape):
-    assert default_net("auto", kind, x, 5, 4).eval()(x).shape == shape
+def test_each_kind_has_a_small_network(kind, x, shape):
+    assert default_net("auto", kind=kind, x=x, n_outputs=5, width=4).eval()(x).shape == shape
 
 
-def test_molecules_get_a_network_that_knows_every_element_and_is_blind_to_nothing():
+def test_the_network_for_molecules_takes_every_element_and_has_no_invariance():
     x = {
         "positions": torch.randn(2, 4, 3),
         "mask": torch.tensor([[True] * 4, [True, False, False, False]]),
         "charges": torch.tensor([[6, 1, 118, 0], [8, 0, 0, 0]]),
     }
-    net = default_net("auto", "points", x, 5, 2)
+    net = default_net("auto", kind="points", x=x, n_outputs=5, width=2)
     for _ in range(20):
-        net(x)  # batch norm finds its statistics
+        net(x)  # running statistics of batch norm
     net.eval()
     assert net(x).shape == (2, 5)
     for key, moved in (("positions", x["positions"] + 1), ("charges", x["charges"].flip(0))):
         assert not torch.allclose(net(x), net({**x, key: moved}), atol=1e-4)
 
 
-def test_the_unit_of_padded_clouds_is_that_of_their_points():
+def test_the_scale_of_padded_clouds_ignores_the_padding():
     x = {"positions": torch.randn(50, 8, 3), "mask": torch.arange(8).expand(50, 8) < 2}
     x["positions"] *= x["mask"][..., None]
-    bounds = default_augmentation(
-        ag.Recipe(start=0.2, coordinates="translate_x"), "points", x
-    ).extent
-    assert bounds["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
+    recipe = ag.Recipe(start=0.2, coordinates="translate_x")
+    extent = default_augmentation(recipe, "points", x).extent
+    assert extent["translate_x"] == pytest.approx(0.2 * x["positions"][:, :2].std().item())
 
 
 def make_linear(channels, outputs):
@@ -178,31 +174,30 @@ def make_linear(channels, outputs):
 
 def test_networks_by_name():
     x = torch.zeros(2, 3, 8, 8)
-    assert default_net("tests.learning.test_defaults:make_linear", "images", x, 5, 4)(x).shape == (
-        2,
-        5,
-    )
+    name = "tests.learning.test_defaults:make_linear"
+    net = default_net(name, kind="images", x=x, n_outputs=5, width=4)
+    assert net(x).shape == (2, 5)
     for name, words in [
-        ("tests.learning.test_defaults:nothing", "cannot be made"),
-        ("no.such.module:net", "cannot be made"),
+        ("tests.learning.test_defaults:nothing", "cannot be built"),
+        ("no.such.module:net", "cannot be built"),
         ("builtins:max", "returned a int, but must return a torch module"),
         ("resnet_none", "no network 'resnet_none'"),
     ]:
         with pytest.raises(ag.InputError, match=words):
-            default_net(name, "images", x, 5, 4)
+            default_net(name, kind="images", x=x, n_outputs=5, width=4)
     with pytest.raises(ag.InputError, match="takes images"):
-        default_net("layer13", "signals", torch.zeros(2, 1, 50), 5, 4)
-    assert default_net("fc_densenet_small", "masks", x, 5, 4)(x).shape == (2, 5, 8, 8)
-    with pytest.raises(
-        ag.InputError, match="'fc_densenet_small' labels pixels, but the targets are no masks"
-    ):
-        default_net("fc_densenet_small", "images", x, 5, 4)
+        default_net("layer13", kind="signals", x=torch.zeros(2, 1, 50), n_outputs=5, width=4)
+    net = default_net("fc_densenet_small", kind="masks", x=x, n_outputs=5, width=4)
+    assert net(x).shape == (2, 5, 8, 8)
+    message = "'fc_densenet_small' labels pixels, but the targets are not masks"
+    with pytest.raises(ag.InputError, match=message):
+        default_net("fc_densenet_small", kind="images", x=x, n_outputs=5, width=4)
 
 
 @pytest.mark.parametrize(
     ("steps", "epochs"), [(1, FEWEST_STEPS), (4, 300), (16, 75), (100, 40), (469, 13), (10_000, 5)]
 )
-def test_small_data_get_more_passes_and_large_ones_fewer(steps, epochs):
+def test_small_data_get_more_epochs_and_large_data_fewer(steps, epochs):
     assert ag.Recipe().passes(steps) == epochs
     assert ag.Recipe(epochs=7).passes(steps) == 7
     assert ag.Recipe().passes(steps) * steps >= min(FEWEST_STEPS, MOST_STEPS)

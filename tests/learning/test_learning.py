@@ -1,4 +1,4 @@
-"""The front door."""
+"""`learn` with every form of data, and its error messages."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def loader_of(x, y, **options):
     "wrap", [lambda x, y: (x, y), TensorDataset, loader_of], ids=["pair", "dataset", "loader"]
 )
 class TestEveryForm:
-    """The same data are good or bad in whatever form they come."""
+    """Every form of the same data is accepted or rejected alike."""
 
     def test_doubles_halves_and_small_integers(self, wrap):
         for x, y in (
@@ -66,7 +66,11 @@ class TestEveryForm:
                 DATA.y,
                 "NaN or Inf",
             ),
-            (DATA.x, torch.where(torch.arange(96) == 90, 9, DATA.y), "label 9|no sample has label 4"),
+            (
+                DATA.x,
+                torch.where(torch.arange(96) == 90, 9, DATA.y),
+                "label 9|no sample has label 4",
+            ),
             (DATA.x[:, :1], DATA.y, r"does not take inputs of shape \(2, 1, 32, 32\)"),
         ],
     )
@@ -75,10 +79,12 @@ class TestEveryForm:
         with pytest.raises(ag.InputError, match=message):
             ag.learn(net, wrap(x, y), **QUICK)
 
-    def test_evaluation_takes_what_there_is(self, wrap):
+    def test_evaluation_accepts_a_single_sample_and_rejects_unknown_labels(self, wrap):
         learned = ag.learn(None, wrap(DATA.x, DATA.y), **QUICK)
         assert learned.evaluate(wrap(DATA.x[:1], DATA.y[:1])).n_items == 1
-        with pytest.raises(ag.InputError, match="The network has 4 classes, but the data contain label 7"):
+        with pytest.raises(
+            ag.InputError, match="The network has 4 classes, but the data contain label 7"
+        ):
             learned.evaluate(wrap(DATA.x[:2], torch.tensor([0, 7])))
 
 
@@ -113,13 +119,13 @@ class TestEveryForm:
         ),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_training(arguments, changes, message):
+def test_invalid_arguments_are_rejected_before_training(arguments, changes, message):
     options = {key: value for key, value in {**QUICK, **changes}.items() if value is not None}
     with pytest.raises(ag.InputError, match=message):
         ag.learn(*arguments, **options)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_a_recipe_accepts_numpy_numbers():
     recipe = ag.Recipe(epochs=np.int64(3), lr=np.float32(0.5), start=1)
     assert (type(recipe.epochs), type(recipe.lr), type(recipe.start)) == (int, float, float)
     for wrong in ({"epochs": 1.5}, {"lr": "fast"}, {"epochs": True}):
@@ -127,24 +133,24 @@ def test_numbers_of_numpy_are_numbers():
             ag.Recipe(**wrong)
 
 
-def test_held_out_data_are_asked_as_the_model_was_trained():
+def test_held_out_data_must_be_for_the_task_of_the_model():
     learned = ag.learn(None, (DATA.x, DATA.y), **QUICK)
     assert learned.check((DATA.x, DATA.y), n_items=20).startswith("rotate: ")
-    for ask in (learned.evaluate, learned.evidence):
+    for measure in (learned.evaluate, learned.evidence):
         with pytest.raises(
-            ag.InputError, match=r"learned as classification, but targets of torch\.float32"
+            ag.InputError, match=r"trained for classification, but targets of torch\.float32"
         ):
-            ask((DATA.x, DATA.angles))
+            measure((DATA.x, DATA.angles))
     with pytest.raises(ag.InputError, match="n_items=-5"):
         learned.evidence((DATA.x, DATA.y), n_items=-5)
 
 
-def test_a_net_of_ones_own_may_know_classes_that_the_data_lack():
+def test_a_given_network_may_have_more_outputs_than_there_are_classes():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10))
     assert ag.learn(net, (DATA.x, DATA.y * 2), **QUICK).n_outputs == 10
 
 
-def test_streams_are_told_apart_from_data_of_known_length():
+def test_data_of_unknown_length_are_rejected():
     class Stream(IterableDataset):
         def __iter__(self):
             while True:
@@ -155,42 +161,43 @@ def test_streams_are_told_apart_from_data_of_known_length():
             ag.learn(None, data, **QUICK)
 
 
-def test_resuming_with_another_recipe_is_refused(tmp_path):
+def test_resuming_with_another_recipe_is_rejected(tmp_path):
     ag.learn(None, (DATA.x, DATA.y), checkpoint=tmp_path / "c", **QUICK)
+    longer = {**QUICK, "epochs": 3}
     with pytest.raises(ag.InputError, match="made with epochs=1, but is resumed with epochs=3"):
-        ag.learn(
-            None, (DATA.x, DATA.y), checkpoint=tmp_path / "c", resume=True, **{**QUICK, "epochs": 3}
-        )
+        ag.learn(None, (DATA.x, DATA.y), checkpoint=tmp_path / "c", resume=True, **longer)
 
 
-def test_floating_targets_make_a_regression():
+def test_floating_point_targets_mean_regression():
     learned = ag.learn(None, (DATA.x, DATA.angles), **QUICK)
     assert learned.task == "regression" and learned.model(DATA.x[:3]).shape == (3, 1)
     assert learned.evaluate((DATA.x, DATA.angles)).accuracy is None
 
 
-def test_a_net_and_an_augmentation_of_ones_own():
+def test_a_given_network_and_augmentation_are_used():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 4))
     augmentation = ag.Augmentation(ag.Brightness(), ag.Gaussian([0.0], [0.1]))
     learned = ag.learn(net, (DATA.x, DATA.y), augmentation=augmentation, epochs=1)
     assert learned.model.net is net and set(learned.extent) == {"brightness"}
 
 
-def test_a_seed_repeats_and_the_global_state_is_left_alone():
+def test_a_seed_repeats_and_the_global_random_state_is_unchanged():
     before = torch.get_rng_state()
     for method in ("probe", "gradient"):
         runs = [
             ag.learn(None, (DATA.x, DATA.y), seed=seed, method=method, **QUICK)
             for seed in (1, 1, 2)
         ]
-        bounds, losses = [run.extent for run in runs], [run.history.curve("loss") for run in runs]
-        assert bounds[0] == bounds[1]
+        extents = [run.extent for run in runs]
+        losses = [run.history.curve("loss") for run in runs]
+        assert extents[0] == extents[1]
         assert losses[0] == losses[1] != losses[2]
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_records_are_reported_as_they_come():
-    seen, steps = [], []
+def test_callbacks_get_every_epoch_and_step():
+    seen = []
+    steps = []
     ag.learn(
         None,
         (DATA.x, DATA.y),
@@ -218,7 +225,7 @@ def test_grey_images_of_any_size():
         (
             (DATA.x.flatten(1), DATA.y),
             {},
-            "no transformation to propose for inputs that are values",
+            "no default augmentation for inputs that are values",
         ),
         ((np.array(["a"] * 96), DATA.y), {}, "numbers"),
         (TensorDataset(DATA.x[:0], DATA.y[:0]), {}, "empty"),
@@ -228,20 +235,20 @@ def test_grey_images_of_any_size():
         ((DATA.x, DATA.y), {"device": "tpu9"}, "device 'tpu9'"),
     ],
 )
-def test_wrong_input_is_told_in_one_sentence(data, options, message):
+def test_invalid_input_raises_an_error_with_the_reason(data, options, message):
     with pytest.raises(ag.InputError, match=message):
         ag.learn(None, data, **options)
 
 
-def test_labels_beyond_the_nets_outputs_are_told():
+def test_labels_beyond_the_outputs_of_the_network_are_rejected():
     net = nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 2))
     with pytest.raises(ag.InputError, match=r"2 classes.*label 3"):
         ag.learn(net, (DATA.x, DATA.y), **QUICK)
     with pytest.raises(ag.InputError, match=r"returns \(2, 2\) for targets \(2, 1\)"):
-        ag.learn(net, (DATA.x, DATA.angles), **QUICK)  # which a loss would broadcast in silence
+        ag.learn(net, (DATA.x, DATA.angles), **QUICK)  # a loss would broadcast them
 
 
-def test_a_recipe_is_checked():
+def test_invalid_settings_are_rejected():
     assert ag.Recipe().but(epochs=3).epochs == 3
     assert ag.Recipe(coordinates="rotate, scale").coordinates == ("rotate", "scale")
     for bad in (
@@ -281,7 +288,7 @@ def test_a_network_of_timm_learns_behind_the_augmentation(name):
     assert "timm" in type(learned.model.net).__module__
 
 
-def test_tensors_in_memory_are_not_sent_through_worker_processes(monkeypatch):
+def test_tensors_in_memory_use_no_worker_processes(monkeypatch):
     from torch.utils.data import dataloader
 
     started = []

@@ -22,7 +22,7 @@ def data(n=100):
 def method_for(batches, labels=None, epochs=10, augmentation=None, **changes):
     recipe = ag.Recipe(batch_size=20).but(**changes)
     augmentation = default_augmentation(recipe) if augmentation is None else augmentation
-    model, _ = default_model(SmallCNN(1, 2, 2), augmentation, "classification", recipe)
+    model, _ = default_model(SmallCNN(1, 2, 2), augmentation, task="classification", recipe=recipe)
     return choose_method(model, CheckedBatches(batches, labels), epochs, recipe)
 
 

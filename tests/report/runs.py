@@ -1,4 +1,4 @@
-"""Run folders as `learn` leaves them, made in a moment: invented numbers, real pictures, no training."""
+"""Run folders in the format of `learn`, without training: invented numbers, real pictures."""
 
 import functools
 import json
@@ -108,7 +108,8 @@ def coordinates() -> list[dict]:
             answer="undecided",
             interval=None,
             support=[-0.2, 0.2],
-            sentence="brightness: not decided, more data or epochs are needed (±20.0 % of full intensity so far)",
+            sentence="brightness: not decided, more data or epochs are needed "
+            "(±20.0 % of full intensity so far)",
             evidence=None,
         ),
         coordinate(

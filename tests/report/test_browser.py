@@ -1,4 +1,4 @@
-"""The page in a real browser: it renders, moves, loads nothing, and fits a phone, the dark and paper."""
+"""The page in a real browser: rendering, animation, no requests, phones, dark mode and print."""
 
 import shutil
 
@@ -32,7 +32,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """One run, two runs, a run whose every name is long and strange, and a run of masks, alone and beside another."""
+    """Pages of one run, two runs, a run with long and unusual names, and runs with masks."""
     folder = tmp_path_factory.mktemp("runs")
     one, two = make_run(folder / "one"), make_run(folder / "two", seed=1)
     whole = result()
@@ -98,7 +98,8 @@ def test_it_renders_without_complaint_and_fits_the_width(visit, name, device):
     assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
     assert page.locator("h1").is_visible() and page.locator(".verdict").first.is_visible()
     outside = page.evaluate(
-        "[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll, .belt, svg, .hidden, .picker') "
+        "[...document.querySelectorAll('main *')]"
+        ".filter(e => !e.closest('.scroll, .belt, svg, .hidden, .picker') "
         "&& e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
     )
     assert outside == []
@@ -142,7 +143,8 @@ def test_masks_lie_over_their_picture_and_move_with_it(visit):
     page = visit("masks", **DESKTOP)
     card = page.locator(".card").first
     layers = card.locator(".strip:visible img")
-    at = "images => images.map(e => Object.values(e.getBoundingClientRect().toJSON()))"  # all at one moment
+    # One expression, so that all positions are of the same moment.
+    at = "images => images.map(e => Object.values(e.getBoundingClientRect().toJSON()))"
     card.get_by_label("Transform along rotate").focus()
     for key in ("Home", "End", "ArrowLeft"):
         page.keyboard.press(key)

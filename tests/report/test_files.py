@@ -53,7 +53,12 @@ class TestWhere:
 
     def test_it_needs_no_torch(self):
         make_run(Path("run"))
-        code = "import sys\nfrom augerino.app.cli import main\nassert main(['report', 'run']) == 0\nassert 'torch' not in sys.modules"
+        code = (
+            "import sys\n"
+            "from augerino.app.cli import main\n"
+            "assert main(['report', 'run']) == 0\n"
+            "assert 'torch' not in sys.modules"
+        )
         subprocess.run([sys.executable, "-c", code], check=True)
 
 

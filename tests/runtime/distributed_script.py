@@ -84,9 +84,15 @@ def rested():
 def learned(method, **options):
     data = sprites(96, seed=0)
     found = ag.learn(
-        None, (data.x, data.y), coordinates=("rotate", "flip_horizontal"), method=method, batch_size=16, precision="float32",
-        width=2, **{"epochs": 4, **options},
-    )  # fmt: skip
+        None,
+        (data.x, data.y),
+        coordinates=("rotate", "flip_horizontal"),
+        method=method,
+        batch_size=16,
+        precision="float32",
+        width=2,
+        **{"epochs": 4, **options},
+    )
     return found.extent, found.model.state_dict(), [record.loss for record in found.history.epochs]
 
 

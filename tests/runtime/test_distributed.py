@@ -123,7 +123,7 @@ def test_a_pass_is_one_order_dealt_out(found, kind):
             len(a) - len(b) in (0, 1) for a, b in zip(mine, others, strict=True)
         )
         seen = [item for batch in (*mine, *others) for item in batch]
-        # In memory the last three of nineteen join the batch before: one process would have only one.
+        # In memory the last 3 of 19 samples join the previous batch, so that no process has just 1.
         assert sorted(seen) == (sorted(set(seen)) if kind == "disk" else list(range(19)))
     assert first[0] != first[1]  # another order in the second pass
 

@@ -129,7 +129,7 @@ class Normed(nn.Sequential):
 def test_a_lone_item_under_batch_norm_is_one_sentence():
     for data, size in (((DATA.x, DATA.y), 1), (loader(DATA.x[:33], DATA.y[:33]), 16)):
         with pytest.raises(
-            ag.InputError, match="cannot train on a batch of one item: use a larger batch_size"
+            ag.InputError, match="cannot train on a batch of one sample: use a larger batch_size"
         ):
             ag.learn(Normed(), data, **{**QUICK, "batch_size": size})
 
@@ -140,7 +140,9 @@ def test_a_lone_last_item_in_memory_joins_the_batch_before_it():
 
 def test_batches_of_one_class_each_are_told():
     order = DATA.y.argsort()
-    with pytest.warns(UserWarning, match="Every batch contains a single class, .*Shuffle the loader"):
+    with pytest.warns(
+        UserWarning, match="Every batch contains a single class, .*Shuffle the loader"
+    ):
         ag.learn(None, loader(DATA.x[order], DATA.y[order], 8), **QUICK)
 
 

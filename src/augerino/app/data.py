@@ -10,7 +10,7 @@ READ_OPTIONS = ("size", "task", "kind", "target", "ignore", "test_fraction", "sk
 
 
 def open_data(settings: dict[str, Any], seed: int) -> Dataset:
-    """The embedded dataset of that name, drawn with the seed, or the dataset at that path."""
+    """Opens the embedded dataset of that name, drawn with the seed, or the dataset at that path."""
     path = str(settings["data"])
     options = {name: settings[name] for name in READ_OPTIONS}
     with screen.reading(path) as progress:

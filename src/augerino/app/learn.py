@@ -1,4 +1,4 @@
-"""`augerino learn`: data in, answer on the screen and in a run folder."""
+"""`augerino learn`: trains on a dataset, prints the verdicts and writes a run folder."""
 
 import dataclasses
 import os
@@ -26,9 +26,8 @@ from augerino.runtime import distributed
 from augerino.training.state import Epoch
 from augerino.training.tensorboard import tensorboard
 
-_OWN: dict[
-    str, tuple[type, ...]
-] = {  # options that are no part of a recipe, and the types that a file may give them
+# Options outside the recipe, with the types that are valid in config.json.
+_OWN: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("data", "net"), (str,)),
     **dict.fromkeys(("size", "task", "kind", "target"), (str, type(None))),
     "ignore": (int, type(None)),
@@ -53,22 +52,22 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
     try:
         write_outcome(run.train())
     except KeyboardInterrupt:
-        screen.console.print(
-            f"\nInterrupted. Resume with:  {_again(run.folder, run.settings)}", soft_wrap=True
-        )
+        command = _resume_command(run.folder, run.settings)
+        screen.console.print(f"\nInterrupted. Resume with:  {command}", soft_wrap=True)
         return 130
     except RuntimeError as error:
         if not (isinstance(error, ProcessLost) or distributed.is_lost(error)):
             raise
+        command = _resume_command(run.folder, run.settings)
         raise ProcessLost(
-            "Another process of this training has ended, or the job was terminated. Resume with:  "
-            f"{_again(run.folder, run.settings)}  in one process or in several."
+            "Another process of this training has ended, or the job was terminated. "
+            f"Resume with:  {command}  in one process or in several."
         ) from error
     return 0
 
 
 def _begin(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run":
-    """A new run. Validates the whole set-up before the run folder is created."""
+    """Starts a new run. Validates the whole set-up before the run folder is created."""
     recipe, settings = _settings(options)
     if options.take_over:
         raise InputError("--take-over needs --resume RUN.")
@@ -82,16 +81,18 @@ def _begin(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run
         "fingerprint": dataset.fingerprint,
         "command": shlex.join(["augerino", *words]),
     }
-    folder = distributed.from_first(lambda: _create(options.out, dataset.name, config, writing))
+    folder = distributed.from_first(
+        lambda: _create(options.out, dataset.name, config=config, writing=writing)
+    )
     fingerprint = distributed.from_first(lambda: dataset.fingerprint)
     _check_fingerprint(dataset, fingerprint, folder)
     return _Run(folder, settings, setup)
 
 
 def _resume(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Run":
-    """An interrupted run, from its folder."""
+    """Resumes an interrupted run from its folder."""
     folder, recipe, settings, fingerprint = distributed.from_first(
-        lambda: _take_up(options, words, writing)
+        lambda: _reopen_for_writing(options, words, writing)
     )
     dataset = open_data(settings, recipe.seed)
     _check_fingerprint(dataset, fingerprint, folder)
@@ -100,6 +101,7 @@ def _resume(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Ru
 
 
 def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) -> None:
+    """Raises an error if the data are not those of the run or of the first process."""
     if dataset.fingerprint == fingerprint:
         return
     if distributed.is_first():
@@ -107,23 +109,25 @@ def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) ->
             f"The data {dataset.path} have changed since {folder.path} was started. Start a new run."
         )
     raise InputError(
-        f"Process {distributed.rank()} finds other data at {dataset.path} than the first one: copy them."
+        f"Process {distributed.rank()} reads different data at {dataset.path} than process 0: "
+        "copy the data of process 0."
     )
 
 
 def _with_workers(recipe: Recipe, dataset: Dataset) -> Recipe:
-    """The recipe with worker processes, one per free core and at most 4, for data that are read from disk."""
+    """Adds workers for data that are read from disk: one per core of a process, at most 4."""
     if dataset.in_memory or recipe.workers > 0:
         return recipe
     return recipe.but(workers=max(1, min(_cores() // distributed.local_world(), 4)))
 
 
-def _again(folder: RunFolder, settings: dict[str, Any]) -> str:
+def _resume_command(folder: RunFolder, settings: dict[str, Any]) -> str:
     own = ["--net", settings["net"]] if ":" in settings["net"] else []
     return shlex.join(["augerino", "learn", "--resume", str(folder.path), *own])
 
 
-def _create(out: str | None, name: str, config: dict[str, Any], writing: ExitStack) -> RunFolder:
+def _create(out: str | None, name: str, *, config: dict[str, Any], writing: ExitStack) -> RunFolder:
+    """Creates and locks the run folder, and writes its configuration."""
     folder = RunFolder.create(out, name)
     writing.enter_context(folder.writing(say=screen.say))
     folder.write_config(config)
@@ -131,48 +135,50 @@ def _create(out: str | None, name: str, config: dict[str, Any], writing: ExitSta
 
 
 def _cores() -> int:
-    """How many cores this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Number of cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _settings(options: LearnOptions) -> tuple[Recipe, dict[str, Any]]:
+    """The validated recipe, and the options outside it."""
     values = {field.name: getattr(options, field.name) for field in dataclasses.fields(Recipe)}
     values["probe"] = dataclasses.asdict(options.probe)  # to be validated by the recipe
     recipe = Recipe(**values)
     if options.seeds < 1:
         raise InputError(f"seeds must be at least 1, but got {options.seeds}.")
-    recipe.but(seed=recipe.seed + options.seeds - 1)  # the last one is a seed, too
-    idle = {
+    recipe.but(seed=recipe.seed + options.seeds - 1)  # validates the last seed
+    unused = {
         "gradient": ("tolerance", "holdout_fraction", "probe"),
         "probe": ("reg_weight", "augmentation_lr", "warm_up"),
     }.get(recipe.method, ())
-    for name in idle:
+    for name in unused:
         if getattr(recipe, name) != getattr(Recipe, name):
             raise InputError(
                 f"--{name.replace('_', '-')} has no effect with --method {recipe.method}. "
                 "Remove one of them."
             )
     settings = {name: getattr(options, name) for name in _OWN}
-    if "data" in settings and Path(options.data).exists():
-        settings["data"] = str(
-            Path(options.data).resolve()
-        )  # a resume may come from another folder
+    path = Path(options.data)
+    if path.exists():
+        settings["data"] = str(path.resolve())  # the run may be resumed from another folder
     return recipe, settings
 
 
-def _take_up(
+def _reopen_for_writing(
     options: LearnOptions, words: list[str], writing: ExitStack
 ) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
-    """`_reopen`, for writing."""
-    found = _reopen(options, words)
-    writing.enter_context(found[0].writing(take_over=options.take_over, say=screen.say))
-    return found
+    """Reopens an interrupted run and locks its folder."""
+    folder, recipe, settings, fingerprint = _reopen(options, words)
+    writing.enter_context(folder.writing(take_over=options.take_over, say=screen.say))
+    return folder, recipe, settings, fingerprint
 
 
 def _reopen(
     options: LearnOptions, words: list[str]
 ) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
-    """An interrupted run and its settings. Other options beside --resume would be ignored, so they are refused."""
+    """Reads the settings of an interrupted run; rejects options that would have no effect."""
     known = (
         "--resume",
         options.resume,
@@ -203,14 +209,18 @@ def _reopen(
         fingerprint = str(config["fingerprint"])
     except (KeyError, TypeError) as error:
         raise InputError(
-            f"{folder.config_file} does not hold the settings of a run ({error})."
+            f"{folder.config_file} does not contain the settings of a run ({error})."
         ) from error
     _check_net(options, settings["net"], folder)
     return folder, recipe, settings, fingerprint
 
 
 def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
-    """A file may name a network, but code that is not ours runs only where the command line names it too."""
+    """Requires a repeated --net for a network outside the package.
+
+    A run folder may come from somebody else, so code that it names runs only if the command line
+    names it as well.
+    """
     if ":" in net and options.net != net:
         raise InputError(
             f"{folder.path} was started with your own network '{net}'. "
@@ -228,8 +238,8 @@ class _Run:
 
     Args:
         folder: the run folder.
-        settings: options that are no part of the recipe.
-        setup: of the first training; the others are prepared when their turn comes.
+        settings: options outside the recipe.
+        setup: set-up of the first training; the others are prepared when they start.
     """
 
     folder: RunFolder
@@ -245,16 +255,17 @@ class _Run:
         return self.setup.recipe
 
     def train(self) -> Trained:
-        """Trains the learned augmentation, then the refit, the baseline and further seeds, as the settings say."""
+        """Learns the augmentation, then trains the refit, the baseline and further seeds if set."""
         n_seeds = int(self.settings["seeds"])
         seed = self.recipe.seed
         title = f"seed {seed}" if n_seeds > 1 else ""
         learned = self._train("checkpoint", self.setup, title, logged=True)
-        fixed = self.recipe.but(method="auto", theta_every=1)  # where no bound moves
-        refit = baseline = None
+        fixed = self.recipe.but(method="auto", theta_every=1)  # for fixed bounds
+        refit = None
+        baseline = None
         if self.settings["refit"]:
             setup = self._prepare(fixed, learned.for_refit())
-            refit = self._train("refit", setup, "refit on what was learned")
+            refit = self._train("refit", setup, "refit on the learned ranges")
         if self.settings["baseline"]:
             setup = self._prepare(fixed, no_augmentation())
             baseline = self._train("baseline", setup, "baseline without augmentation")

@@ -1,4 +1,4 @@
-"""The end of `augerino learn`: measures the trained models, writes the run folder and prints the answer."""
+"""Results of `augerino learn`: evaluates the models, writes the run folder, prints verdicts."""
 
 import shlex
 import shutil
@@ -25,7 +25,7 @@ from augerino.saving.pretrained import save_pretrained
 
 @dataclass(frozen=True)
 class Trained:
-    """Everything that was trained in one run."""
+    """The trainings of one run."""
 
     folder: RunFolder
     recipe: Recipe
@@ -33,18 +33,19 @@ class Trained:
     learned: Learned
     refit: Learned | None
     baseline: Learned | None
-    others: list[Learned]  # of further seeds
+    others: list[Learned]  # one per further seed
 
     @property
     def delivered(self) -> Learned:
-        """The training whose model and policy the run keeps."""
+        """The training whose model and policy are saved."""
         return self.refit or self.learned
 
 
 def write_outcome(trained: Trained) -> None:
-    """Measures, writes every file of the run (result.json and report.html last), and prints the answer.
+    """Evaluates the models, writes the files of the run and prints the verdicts.
 
-    Each of several processes evaluates its slice of the held-out samples; the first process does the rest.
+    result.json and report.html are written last. Each of several processes evaluates a slice of
+    the held-out samples; the first process does the rest.
     """
     folder = trained.folder.path
     with screen.console.status("Measuring on held-out data ..."):
@@ -52,7 +53,7 @@ def write_outcome(trained: Trained) -> None:
             _compared(trained), trained.dataset, trained.recipe, shared=True
         )
         is_first = distributed.is_first()
-        distributed.leave()  # while all processes are here: the rest may take longer than they wait
+        distributed.leave()  # the rest may take longer than the timeout of the other processes
         if not is_first:
             return
         outcome = measuring.measure(
@@ -72,7 +73,7 @@ def write_outcome(trained: Trained) -> None:
 
 
 def _compared(trained: Trained) -> dict[str, Any]:
-    """The models to compare, by the names of the report."""
+    """Models to compare, by their names in the report."""
     compared = {}
     if trained.baseline is not None:
         compared["no augmentation"] = trained.baseline.model
@@ -95,7 +96,7 @@ def _write_figure(trained: Trained) -> None:
 
 def _save_model(trained: Trained, examples: Any) -> None:
     folder = trained.folder.model
-    shutil.rmtree(folder, ignore_errors=True)  # left incomplete by an interrupted run
+    shutil.rmtree(folder, ignore_errors=True)  # an interrupted run may leave it incomplete
     example = tree.take(examples, slice(1))
     save_pretrained(
         trained.delivered.model.cpu(),
@@ -105,7 +106,7 @@ def _save_model(trained: Trained, examples: Any) -> None:
 
 
 def _seeds(trained: Trained) -> list[dict[str, Any]]:
-    """Bounds and accuracy of every seed, if there are several."""
+    """Extents and accuracy of every seed, if there are several."""
     if not trained.others:
         return []
     recipe = trained.recipe

@@ -1,4 +1,4 @@
-"""The folder of a run: a few small files, never overwritten."""
+"""The folder of a run. An existing run is never overwritten."""
 
 import contextlib
 import datetime
@@ -107,7 +107,7 @@ class RunFolder:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a path can become a run folder: missing, or with leftovers of a killed run at most."""
+    """Whether a path is missing, empty, or contains only leftovers of a killed process."""
     if not path.exists():
         return True
     if not path.is_dir():
@@ -118,10 +118,13 @@ def _is_free(path: Path) -> bool:
 
 
 def _fresh(parent: Path, name: str) -> Path:
+    """Creates a folder NAME-DATE-TIME, with a number if it exists."""
     parent.mkdir(parents=True, exist_ok=True)
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     for suffix in itertools.count(1):
-        path = parent / (f"{name}-{stamp}" if suffix == 1 else f"{name}-{stamp}-{suffix}")
+        path = parent / f"{name}-{stamp}"
+        if suffix > 1:
+            path = parent / f"{name}-{stamp}-{suffix}"
         try:
             path.mkdir()
             return path

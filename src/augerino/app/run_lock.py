@@ -33,7 +33,7 @@ _UNSUPPORTED = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems wi
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that writes into a folder; `boot` identifies the boot of its machine, if known."""
+    """The process that writes to a folder; `boot` identifies the boot of its machine, if known."""
 
     pid: int
     host: str

@@ -1,4 +1,4 @@
-"""What suits a kind of data unless somebody says otherwise: augmentation, network, loss."""
+"""Default augmentation, network and loss for each kind of data."""
 
 import importlib
 import math
@@ -42,14 +42,23 @@ from augerino.transforms.base import choose
 
 @dataclass(frozen=True)
 class _Group:
-    """A transform that takes coordinate names, or single ones; and which coordinates are learned unless told."""
+    """A transform class with its coordinates.
+
+    Args:
+        make: the class, called with coordinate names if there are several.
+        names: all coordinates.
+        usual: coordinates that are learned by default.
+    """
 
     make: Callable[..., Transform]
     names: tuple[str, ...]
     usual: tuple[str, ...]
 
     def transform(self, chosen: Sequence[str]) -> Transform:
-        return self.make(*chosen) if len(self.names) > 1 else self.make()
+        """Builds the transform with the chosen coordinates."""
+        if len(self.names) == 1:
+            return self.make()
+        return self.make(*chosen)
 
 
 def _group(make: Callable[..., Transform], *usual: str) -> _Group:
@@ -60,20 +69,17 @@ def _group(make: Callable[..., Transform], *usual: str) -> _Group:
 _AFFINE2D = _group(Affine2d, "translate_x", "translate_y", "rotate", "scale")
 _AFFINE3D = _Group(
     Affine3d,
-    (*Affine3d().names, "shear_xy", "shear_yz", "shear_xz"),
-    (
-        "rotate_x",
-        "rotate_y",
-        "rotate_z",
-        "scale",
-    ),  # clouds are usually centred, and then a shift tells nothing
+    names=(*Affine3d().names, "shear_xy", "shear_yz", "shear_xz"),
+    # No translation: point clouds are usually centred.
+    usual=("rotate_x", "rotate_y", "rotate_z", "scale"),
 )
 _IMAGES = {
     "affine": (_AFFINE2D,),
     "flip": (_group(Flip),),
     "color": (_group(Brightness), _group(Contrast)),
 }
-#: The groups of transforms for each kind of data; the first is learned by default, and for signals what `_USUAL` says.
+#: Groups of transforms for each kind of data. By default the first group is learned, or the
+#: coordinates in `_USUAL`.
 GROUPS: dict[Kind, dict[str, tuple[_Group, ...]]] = {
     "images": _IMAGES,
     "masks": _IMAGES,
@@ -85,70 +91,74 @@ GROUPS: dict[Kind, dict[str, tuple[_Group, ...]]] = {
     },
     "values": {},
 }
-# A stretch and a shift share the room up to the end of a signal, and noise is seldom a symmetry: those are learned when named.
+# time_scale and noise are learned only on request: a scaled signal leaves no margin for a shift,
+# and noise is seldom a symmetry.
 _USUAL: dict[Kind, tuple[str, ...]] = {"signals": ("time_shift", "gain")}
 
 
 def kind_of(x: Any, y: Tensor) -> Kind:
-    """What a batch of inputs is, by its shape: (B, C, H, W) images, (B, P, 3) points, (B, C, T) signals."""
+    """Infers the kind of data from a batch of inputs and targets.
+
+    Images are (B, C, H, W), points (B, P, 3) or a dict with "positions", signals (B, C, T).
+    Images with integer targets (B, H, W) are "masks".
+    """
     if not isinstance(x, Tensor):
-        return "points" if isinstance(x, dict) and "positions" in x else "values"
+        has_positions = isinstance(x, dict) and "positions" in x
+        return "points" if has_positions else "values"
     if x.dim() == 4:
-        return "masks" if not y.is_floating_point() and y.dim() == 3 else "images"
+        return "masks" if task_of(y) == "segmentation" else "images"
     if x.dim() == 3:
         return "points" if x.shape[-1] == 3 else "signals"
     return "values"
 
 
 def check_channels(x: Any) -> None:
-    """Refuses images whose channels come last: a network built for them would take their rows for channels."""
-    if isinstance(x, Tensor) and x.dim() == 4 and x.shape[3] in (1, 3, 4) and min(x.shape[1:3]) > 4:
-        shape = tuple(x.shape[1:])
+    """Rejects images whose channels are last; a network would treat their rows as channels."""
+    if not isinstance(x, Tensor) or x.dim() != 4:
+        return
+    if x.shape[3] in (1, 3, 4) and min(x.shape[1:3]) > 4:
         raise InputError(
-            f"Images come as (C, H, W), but these, {shape}, look like (H, W, C): give x.permute(0, 3, 1, 2)."
+            f"Images must be (C, H, W), but these, {tuple(x.shape[1:])}, look like (H, W, C): "
+            "give x.permute(0, 3, 1, 2)."
         )
 
 
 def check_intensities(x: Any, names: Sequence[str]) -> None:
-    """Refuses images that brightness or contrast would clip: both are for intensities in [0, 1]."""
+    """Rejects images outside [0, 1] if brightness or contrast is learned: both clip to [0, 1]."""
     color = [name for name in names if name in ("brightness", "contrast")]
-    if (
-        color
-        and isinstance(x, Tensor)
-        and x.dim() == 4
-        and not (x.min() >= -0.01 and x.max() <= 1.01)
-    ):
+    if not color or not isinstance(x, Tensor) or x.dim() != 4:
+        return
+    if not (x.min() >= -0.01 and x.max() <= 1.01):
         raise InputError(
-            f"To learn {' and '.join(color)}, intensities must lie in [0, 1], but reach from {x.min():.4g} to {x.max():.4g}: "
-            "rescale the images, and normalise inside the network."
+            f"To learn {' and '.join(color)}, intensities must lie in [0, 1], but reach from "
+            f"{x.min():.4g} to {x.max():.4g}: rescale the images, and normalise inside the network."
         )
 
 
 def task_of(y: Tensor) -> Task:
-    """Floats are a regression, integers classes: one an input, or one a pixel."""
+    """Regression for floating-point targets, segmentation for integers (B, H, W), else classes."""
     if y.is_floating_point():
         return "regression"
     return "segmentation" if y.dim() == 3 else "classification"
 
 
 def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -> Augmentation:
-    """The recipe's transforms for a kind of data, every coordinate from the same start.
+    """The recipe's transforms for a kind of data, with the same start for every coordinate.
 
-    A flip starts at the probability whose extent is that start. A coordinate without a limit is in the data's own unit, so its
-    start is scaled by how widely the data are spread.
+    A flip starts at the probability whose extent is that start. A coordinate without a limit has
+    the unit of the data, so its start is multiplied by the standard deviation of the data.
 
     Args:
-        recipe: names groups, coordinates and start.
-        kind: of data.
-        x: a batch of it, for the unit of coordinates without a limit.
+        recipe: groups, coordinates and start.
+        kind: kind of data.
+        x: batch of inputs, for the scale of coordinates without a limit.
     """
     parts = []
     for group, names in _chosen(recipe, kind):
         transform = group.transform(names)
         if transform.coordinates[0].discrete:
-            parts.append(
-                Augmentation(transform, Bernoulli([min(recipe.start / 2, 0.49)] * len(names)))
-            )
+            probability = min(recipe.start / 2, 0.49)
+            parts.append(Augmentation(transform, Bernoulli([probability] * len(names))))
             continue
         for coordinate in transform.coordinates:
             if recipe.start > coordinate.limit:
@@ -160,45 +170,48 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
             recipe.start * (1.0 if math.isfinite(coordinate.limit) else _scale(x))
             for coordinate in transform.coordinates
         ]
-        lens = (
-            transform
-            if not isinstance(x, dict)
-            else On("positions", transform, where="mask" if "mask" in x else None)
-        )
-        parts.append(Augmentation(lens, Uniform(starts)))
+        if isinstance(x, dict):
+            transform = On("positions", transform, where="mask" if "mask" in x else None)
+        parts.append(Augmentation(transform, Uniform(starts)))
     return parts[0] if len(parts) == 1 else Chain(*parts)
 
 
 def _chosen(recipe: Recipe, kind: Kind) -> list[tuple[_Group, tuple[str, ...]]]:
-    """The transforms to learn and the coordinates of each."""
+    """Transforms to learn, each with its coordinates."""
     groups = GROUPS[kind]
     if not groups:
         raise InputError(
-            f"There is no transformation to propose for inputs that are {kind}: pass an augmentation of your own."
+            f"There is no default augmentation for inputs that are {kind}: "
+            "pass an augmentation of your own."
         )
     for name in recipe.transforms:
         if name not in groups:
             raise InputError(
-                f"There is no group of transforms '{name}' for {kind}. There are: {', '.join(groups)}."
+                f"There is no group of transforms '{name}' for {kind}. "
+                f"There are: {', '.join(groups)}."
             )
-    coordinates = recipe.coordinates or (() if recipe.transforms else _USUAL.get(kind, ()))
-    named = recipe.transforms or (tuple(groups) if coordinates else tuple(groups)[:1])
-    parts = [part for group in groups if group in named for part in groups[group]]
+    coordinates = recipe.coordinates
+    group_names = recipe.transforms or tuple(groups)
+    if not recipe.coordinates and not recipe.transforms:
+        coordinates = _USUAL.get(kind, ())
+        if not coordinates:
+            group_names = group_names[:1]
+    parts = [part for name in groups if name in group_names for part in groups[name]]
+    if not coordinates:
+        return [(part, part.usual) for part in parts]
     known = [name for part in parts for name in part.names]
-    wanted = choose(coordinates, known, f"The transformation of {kind}") if coordinates else ()
-    picked = [
-        (part, tuple(n for n in wanted if n in part.names) if wanted else part.usual)
-        for part in parts
-    ]
+    chosen = choose(coordinates, known, f"The transformation of {kind}")
+    picked = [(part, tuple(name for name in chosen if name in part.names)) for part in parts]
     return [(part, names) for part, names in picked if names]
 
 
 def no_augmentation() -> Augmentation:
-    """The empty chain: nothing is done and nothing is learned, for a baseline that runs through the same loop."""
+    """Identity without coordinates, so that a baseline uses the same training loop."""
     return Augmentation(Compose([]), Uniform([])).requires_grad_(False)
 
 
 def _scale(x: Any) -> float:
+    """Standard deviation of the inputs or, for point clouds, of the positions."""
     if x is None:
         return 1.0
     positions = next(tree.leaves(x["positions"] if isinstance(x, dict) else x))
@@ -208,14 +221,14 @@ def _scale(x: Any) -> float:
 
 
 def output_action(transform: Transform) -> Transform:
-    """How label maps answer to a transform of images: they follow it in space and take no notice of color."""
+    """Transform of label maps: the spatial parts of a transform of images, without color."""
     parts: list[Any] = list(transform.parts) if isinstance(transform, Compose) else [transform]
     acting = [Identity(part) if isinstance(part, Brightness | Contrast) else part for part in parts]
     return acting[0] if len(acting) == 1 else Compose(acting)
 
 
 def masked_nll(prediction: Tensor, y: Tensor) -> Tensor:
-    """The mean loss over the pixels that count; 0 where none does."""
+    """Mean negative log-likelihood of the pixels that are not ignored; 0 if there are none."""
     total = F.nll_loss(prediction, y, ignore_index=IGNORE, reduction="sum")
     return total / (y != IGNORE).sum().clamp_min(1)
 
@@ -228,9 +241,9 @@ _LOSSES: dict[Task, tuple[Callable[[Any, Any], Tensor], models.Average]] = {
 
 
 def default_model(
-    net: nn.Module, augmentation: Augmentation, task: Task, recipe: Recipe
+    net: nn.Module, augmentation: Augmentation, *, task: Task, recipe: Recipe
 ) -> tuple[models.InvariantModel, Callable[[Any, Any], Tensor]]:
-    """The averaged model for a task, and its loss: label maps come back through the inverse, all else is invariant."""
+    """Averaged model and loss for a task: equivariant for segmentation, else invariant."""
     loss, average = _LOSSES[task]
     options: dict[str, Any] = {
         "train_copies": recipe.train_copies,
@@ -238,21 +251,26 @@ def default_model(
         "average": average,
     }
     if task == "segmentation":
-        return models.EquivariantModel(
-            net, augmentation, action=output_action(augmentation.transform), **options
-        ), loss
+        action = output_action(augmentation.transform)
+        return models.EquivariantModel(net, augmentation, action=action, **options), loss
     return models.InvariantModel(net, augmentation, **options), loss
 
 
-def default_net(name: str, kind: Kind, x: Any, n_outputs: int, width: int) -> nn.Module:
-    """A network by name: "auto" or "small" for ours, "layer13" and "fc_densenet67" for the paper's, a name of timm's, or
-    "package.module:function".
+def default_net(name: str, *, kind: Kind, x: Any, n_outputs: int, width: int) -> nn.Module:
+    """Builds a network by name.
 
-    Such a function is called with the number of channels (or values) of an input and the number of outputs.
+    Args:
+        name: "auto" or "small" for a small network, "layer13" or "fc_densenet67" as in the paper,
+            a timm model, or "package.module:function". The function is called with the number of
+            input channels (or values) and the number of outputs.
+        kind: kind of data.
+        x: batch of inputs.
+        n_outputs: number of outputs.
+        width: channels of the first layer.
     """
     channels = x.shape[1] if isinstance(x, Tensor) else 0
     if name in ("auto", "small"):
-        return _small_net(kind, x, channels, n_outputs, width)
+        return _small_net(kind=kind, x=x, n_outputs=n_outputs, width=width)
     if name == "layer13":
         if kind != "images":
             raise InputError(
@@ -262,7 +280,8 @@ def default_net(name: str, kind: Kind, x: Any, n_outputs: int, width: int) -> nn
     if name in fc_densenet.NAMED:
         if kind != "masks":
             raise InputError(
-                f"The network '{name}' labels pixels, but the targets are no masks: use --net auto."
+                f"The network '{name}' labels pixels, but the targets are not masks: "
+                "use --net auto."
             )
         return fc_densenet.NAMED[name](channels, n_outputs)
     if ":" in name:
@@ -270,7 +289,8 @@ def default_net(name: str, kind: Kind, x: Any, n_outputs: int, width: int) -> nn
     return _timm(name, channels, n_outputs)
 
 
-def _small_net(kind: Kind, x: Any, channels: int, n_outputs: int, width: int) -> nn.Module:
+def _small_net(*, kind: Kind, x: Any, n_outputs: int, width: int) -> nn.Module:
+    channels = x.shape[1] if isinstance(x, Tensor) else 0
     if kind == "images":
         return SmallCNN(channels, n_outputs, width)
     if kind == "masks":
@@ -278,7 +298,8 @@ def _small_net(kind: Kind, x: Any, channels: int, n_outputs: int, width: int) ->
     if kind == "signals":
         return SmallSignalNet(channels, n_outputs, width)
     if kind == "points" and isinstance(x, dict) and "charges" in x:
-        # Blind to nothing, so that what it is blind to in the end has been learned; for every element, since this is a sample.
+        # The trivial group has no built-in invariance, so any invariance is learned. All elements
+        # are allowed, because x may not contain every one.
         return LieResNet(
             n_outputs,
             group="trivial",
@@ -291,11 +312,13 @@ def _small_net(kind: Kind, x: Any, channels: int, n_outputs: int, width: int) ->
         return SmallPointNet(n_outputs, 2 * width, features=_features(x))
     got = tuple(x.shape) if isinstance(x, Tensor) else type(x).__name__
     raise InputError(
-        f"A network is built for images, signals and point clouds, but the inputs are {got}: pass a net of your own."
+        f"There is a default network for images, signals and point clouds, "
+        f"but the inputs are {got}: pass a net of your own."
     )
 
 
 def _features(x: Any) -> int:
+    """Number of features per point."""
     features = x.get("features") if isinstance(x, dict) else None
     return 0 if features is None else int(features.shape[-1])
 
@@ -306,7 +329,8 @@ def _imported(name: str, channels: int, n_outputs: int) -> nn.Module:
         net = getattr(importlib.import_module(module), function)(channels, n_outputs)
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise InputError(
-            f"The network '{name}' cannot be made: {error}. It must name a function of (channels, n_outputs) that can be imported."
+            f"The network '{name}' cannot be built: {error}. "
+            "It must name an importable function of (channels, n_outputs)."
         ) from error
     if not isinstance(net, nn.Module):
         raise InputError(
@@ -320,9 +344,10 @@ def _timm(name: str, channels: int, n_outputs: int) -> nn.Module:
         import timm
     except (ImportError, RuntimeError) as error:
         raise InputError(
-            f"There is no network '{name}': there are auto, small and layer13, for masks {', '.join(fc_densenet.NAMED)}, "
-            "'package.module:function', and timm's names, which need pip install \"augerino[timm]\"."
+            f"There is no network '{name}': there are auto, small and layer13, for masks "
+            f"{', '.join(fc_densenet.NAMED)}, 'package.module:function', and timm's names, "
+            'which need pip install "augerino[timm]".'
         ) from error
     if name.partition(".")[0] not in timm.list_models():
-        raise InputError(f"timm has no network '{name}'; `timm.list_models()` names them.")
+        raise InputError(f"timm has no network '{name}'; `timm.list_models()` lists them.")
     return timm.create_model(name, pretrained=False, in_chans=channels, num_classes=n_outputs)

@@ -1,4 +1,4 @@
-"""The front door: data in, learned symmetries out."""
+"""`learn`: trains a network behind an augmentation whose ranges are learned with it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,18 +34,25 @@ def learn(
 ) -> Learned:
     """Trains a network behind a learned augmentation and returns both.
 
-    In a process group of `torch.distributed` (`torchrun`) all processes train one model: call it in each with the same
-    arguments. docs/data.md says how batches and random draws are split.
+    In a `torch.distributed` process group (`torchrun`), all processes train one model: call
+    `learn` in each of them with the same arguments. docs/data.md describes how batches and random
+    numbers are split.
+
+    The task follows from the targets: integers (B,) mean classification, integer maps (B, H, W)
+    segmentation, and floating-point targets regression.
 
     Args:
-        net: any network from a batch of inputs to class scores or values, or a name: "layer13", "small", a network of timm's,
-            "package.module:function"; None builds a small one that suits the data.
-        data: a path (as `augerino learn` reads it), an `ag.data.Dataset`, a pair of tensors or arrays (inputs, targets), a torch
-            `Dataset` of such pairs, or a `DataLoader`. Integer targets make a classification, maps of them a segmentation,
-            floating ones a regression. Of a path or an `ag.data.Dataset` the training part is learned from.
-        augmentation: what to learn; by default the recipe's transforms for this kind of data.
-        recipe: the settings; `Recipe()` by default.
-        n_outputs: of a network that is built here; by default the number of classes, or of values in a target.
+        net: network from a batch of inputs to class scores or values, or a name: "layer13",
+            "small", a timm model or "package.module:function"; None builds a small network for
+            this kind of data.
+        data: a path (as for `augerino learn`), an `ag.data.Dataset`, a pair of tensors or arrays
+            (inputs, targets), a torch `Dataset` of such pairs, or a `DataLoader`. A path or an
+            `ag.data.Dataset` is trained on its training part.
+        augmentation: augmentation to learn; by default the recipe's transforms for this kind of
+            data.
+        recipe: settings; `Recipe()` by default.
+        n_outputs: number of outputs of a network that is built here; by default the number of
+            classes, or of values per target.
         regularizer: R in the objective of the method "gradient"; `NegativeL2()` by default.
         checkpoint: as in `iter_epochs`.
         resume: as in `iter_epochs`.
@@ -62,12 +69,14 @@ def learn(
     """
     if not isinstance(recipe, Recipe | None):
         raise InputError(
-            f"recipe must be an ag.Recipe, but is a {type(recipe).__name__}: give settings by name, as in epochs=10."
+            f"recipe must be an ag.Recipe, but is a {type(recipe).__name__}: "
+            "give settings by name, as in epochs=10."
         )
     named = [name for name in ("coordinates", "transforms") if name in changes]
     if named and augmentation is not None:
         raise InputError(
-            f"{named[0]} name what is learned by default, and an augmentation is given: leave out one of the two."
+            f"{named[0]} select the default augmentation, but an augmentation is given: "
+            "leave out one of the two."
         )
     recipe = (recipe or Recipe()).but(**changes)
     setup = prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
@@ -90,13 +99,15 @@ def train(
     on_epoch: Callable[[Epoch], None] | None = None,
     on_step: Callable[[int, int, float], None] | None = None,
 ) -> Learned:
-    """Trains a set-up, which is used up by it; arguments as for `learn`."""
+    """Trains a set-up, which cannot be trained again; other arguments as for `learn`."""
     recipe = setup.recipe
     model = setup.model
     method = setup.method
     objective = Objective(setup.loss, model.augmentation, regularizer, method.reg_weight)
-    loader = method.loader if distributed.world() == 1 else ProcessSlices(method.loader)
-    # A run may go on elsewhere: device and workers are no part of the settings that must agree.
+    loader = method.loader
+    if distributed.world() > 1:
+        loader = ProcessSlices(loader)
+    # A run may be resumed on another machine, so device and workers need not agree.
     settings = {**recipe.to_flat(), "device": None, "workers": None}
     history = History()
     with setup.random():
@@ -135,12 +146,13 @@ def train(
 
 
 def _explain_batch_norm(records: Iterator[Epoch]) -> Iterator[Epoch]:
-    """The records of a training; torch's error on a batch of one sample says what to do about it."""
+    """Yields the records, and adds a remedy to the error of batch norm on one sample."""
     try:
         yield from records
     except ValueError as error:
         if "more than 1 value per channel" in str(error):
             raise InputError(
-                "Batch norm cannot train on a batch of one sample: use a larger batch_size, or a loader with drop_last=True."
+                "Batch norm cannot train on a batch of one sample: use a larger batch_size, "
+                "or a loader with drop_last=True."
             ) from error
         raise

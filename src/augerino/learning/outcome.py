@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from augerino.learning.learned import Learned
 
 EVIDENCE_ITEMS = 1000  # held-out samples for the evidence behind each verdict
-EXAMPLES = 6  # held-out samples that are shown
-EXAMPLES_DRAWN = 200  # held-out samples from which these are chosen
+EXAMPLES = 6  # held-out samples in the report
+EXAMPLES_DRAWN = 200  # held-out samples from which the examples are chosen
 BATCH_SIZE = 256
-MIN_SLICE = 50  # held-out samples per process; with fewer, every process evaluates all
+MIN_SLICE = 50  # held-out samples per process; with fewer, each process evaluates all of them
 ORBITS = 2  # examples that are followed along each coordinate
 ORBIT_NODES = 16  # fixed elements of the averaged model, so that its curves are smooth
-ORBIT_VALUES = 49
-MAX_CLASSES = 20  # an orbit keeps the curves of this many classes
+ORBIT_VALUES = 49  # coordinate values per orbit
+MAX_CLASSES = 20  # maximum number of curves per orbit
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Outcome:
-    """All that is measured after a training; `result.write_result` writes it to files.
+    """Measurements of a trained model; `result.write_result` writes them to files.
 
     Args:
         learned: the trained model.
-        dataset: with the held-out part that it was measured on.
-        scores: of each compared model.
+        dataset: dataset with the held-out part.
+        scores: scores of each compared model.
         per_class: accuracy, or for masks intersection over union, of each model by class.
         evidence: the effect of each coordinate on the held-out loss.
         verdicts: one per coordinate.
         orbits: predictions of the first examples along each continuous coordinate.
         examples: a few held-out inputs.
-        targets: of these.
+        targets: targets of the examples.
     """
 
     learned: "Learned"
@@ -90,21 +90,23 @@ def evaluate_models(
     """Evaluates models on all held-out samples: at one copy, and at the recipe's test copies.
 
     Args:
-        models: by name; one without coordinates is evaluated once.
-        dataset: with a test part.
+        models: models by name; a model without coordinates is evaluated at one copy only.
+        dataset: dataset with a test part.
         recipe: seed, test copies and workers.
-        shared: several processes evaluate a slice each; all of them must call this.
+        shared: whether each of several processes evaluates a slice; all of them must call this.
     """
     evaluated = []
     with _seeded(recipe.seed):
         for name, model in models.items():
             if not model.augmentation.names:
-                evaluated.append(Evaluated(name, 1, _evaluate(model, dataset, recipe, shared)))
+                results = _evaluate(model, dataset, recipe, shared=shared)
+                evaluated.append(Evaluated(name, 1, results))
                 continue
             for copies in dict.fromkeys((1, recipe.test_copies)):
                 model.test_copies = copies
-                full_name = f"{name}, {copies} {'copy' if copies == 1 else 'copies'}"
-                results = _evaluate(model, dataset, recipe, shared)
+                noun = "copy" if copies == 1 else "copies"
+                full_name = f"{name}, {copies} {noun}"
+                results = _evaluate(model, dataset, recipe, shared=shared)
                 evaluated.append(Evaluated(full_name, copies, results))
             model.test_copies = recipe.test_copies
     return evaluated
@@ -121,7 +123,7 @@ def measure(
     with _seeded(learned.recipe.seed):
         evidence = learned.evidence(dataset.test, n_items)
         examples, targets = _choose_examples(dataset)
-        orbits = _orbits(learned, dataset, examples, targets)
+        orbits = _orbits(learned, dataset, examples=examples, targets=targets)
     names = learned.augmentation.names
     true = {name: extent for name, extent in dataset.true_extent.items() if name in names}
     return Outcome(
@@ -142,7 +144,9 @@ def evaluate_test_part(model: InvariantModel, dataset: Dataset, recipe: Recipe) 
     return evaluate_items(model, _test_loader(dataset, recipe))
 
 
-def _evaluate(model: InvariantModel, dataset: Dataset, recipe: Recipe, shared: bool) -> ItemResults:
+def _evaluate(
+    model: InvariantModel, dataset: Dataset, recipe: Recipe, *, shared: bool
+) -> ItemResults:
     n_processes = distributed.world()
     if not shared or dataset.n_test < MIN_SLICE * n_processes:
         return evaluate_test_part(model, dataset, recipe)
@@ -174,9 +178,9 @@ def _choose_examples(dataset: Dataset) -> tuple[Any, Tensor]:
 
 
 def _orbits(
-    learned: "Learned", dataset: Dataset, examples: Any, targets: Tensor
+    learned: "Learned", dataset: Dataset, *, examples: Any, targets: Tensor
 ) -> list[dict[str, Any]]:
-    """Predictions of a few examples as they move along each continuous coordinate."""
+    """Predictions of the first examples as functions of each continuous coordinate."""
     if dataset.task == "segmentation":
         return []
     augmentation = learned.augmentation
@@ -194,9 +198,9 @@ def _orbits(
             curve = orbit(
                 model,
                 example,
-                augmentation.transform,
-                coordinate.name,
-                values,
+                transform=augmentation.transform,
+                coordinate=coordinate.name,
+                values=values,
                 probabilities=is_classification,
             )
             label = int(targets[e]) if is_classification else None
@@ -205,7 +209,7 @@ def _orbits(
 
 
 def _span(coordinate: LearnedCoordinate) -> float:
-    """How far an orbit goes to each side: twice the learned range, within the limit of the coordinate."""
+    """Half-range of an orbit: twice the learned range, within the limit of the coordinate."""
     span = 2 * coordinate.max_abs
     if math.isfinite(coordinate.limit):
         span = max(span, 0.25 * coordinate.limit)
@@ -213,7 +217,7 @@ def _span(coordinate: LearnedCoordinate) -> float:
 
 
 def _orbit_entry(curve: Orbit, dataset: Dataset, label: int | None) -> dict[str, Any]:
-    """One orbit for result.json; of very many classes only the true one is kept."""
+    """Entry of one orbit in result.json; with more than `MAX_CLASSES`, the true class only."""
     has_many_classes = len(dataset.class_names) > MAX_CLASSES
     if has_many_classes and label is not None:
         outputs = [[row[label]] for row in curve.outputs]
@@ -270,7 +274,7 @@ def _iou_per_class(dataset: Dataset, evaluated: list[Evaluated]) -> list[dict[st
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Seeds torch, and leaves its global generators unchanged."""
+    """Seeds torch inside the block, and restores its generators after it."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield

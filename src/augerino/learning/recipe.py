@@ -1,7 +1,8 @@
-"""The one home of the settings that `learn` runs with, in Python and on the command line."""
+"""`Recipe`: the settings of `learn`, in Python and on the command line."""
 
 import dataclasses
 import difflib
+import math
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from typing import Any, Literal, Self
 from augerino.errors import InputError
 from augerino.learning.probe_settings import ProbeSettings
 
-FEWEST_STEPS, MOST_STEPS = 1200, 6000  # of a training whose epochs are not given
+# Steps of a training whose number of epochs is not given.
+FEWEST_STEPS = 1200
+MOST_STEPS = 6000
 
-# What is counted, with the most that is not a slip of the finger.
+# Integer settings and their upper limits; anything larger is probably a typo.
 _COUNTS = {
     "batch_size": 2**24,
     "train_copies": 10_000,
@@ -22,15 +25,17 @@ _COUNTS = {
 }
 _RATES = ("start", "lr", "augmentation_lr")
 _WEIGHTS = ("reg_weight", "weight_decay")
-_SHARES = {"tolerance": 1.0, "holdout_fraction": 0.5}  # below these
+_FRACTIONS = {"tolerance": 1.0, "holdout_fraction": 0.5}  # exclusive upper limits
+_METHODS = ("auto", "probe", "gradient")
+_PRECISIONS = ("auto", "float32", "bf16")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to learn the symmetries of a dataset."""
+    """Settings for learning the symmetries of a dataset. Invalid values raise an `InputError`."""
 
     transforms: tuple[str, ...] = ()
-    """groups to learn: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    """groups: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
     coordinates: tuple[str, ...] = ()
     """single coordinates to learn, by name; by default those of the groups"""
     start: float = 0.3
@@ -56,7 +61,7 @@ class Recipe:
     warm_up: float = 0.1
     """gradient: fraction of the training before the extents start to move"""
     theta_every: int = 1
-    """gradient: update the extents every so many steps; the steps in between are faster"""
+    """gradient: number of steps between updates of the extents; larger is faster"""
     weight_decay: float = 1e-4
     """weight decay of the network; the extents have none"""
     train_copies: int = 1
@@ -75,112 +80,132 @@ class Recipe:
     """auto chooses bf16 where the hardware is faster with it"""
 
     def __post_init__(self) -> None:
-        if isinstance(self.probe, Mapping):  # as files have it, or {"shell": 1.5} for short
+        if isinstance(self.probe, Mapping):  # as read from a file, or {"shell": 1.5} for short
             object.__setattr__(self, "probe", _probe_settings(self.probe))
         if not isinstance(self.probe, ProbeSettings):
             raise InputError(
-                f"probe must be an ag.ProbeSettings or a dict of its fields, but got {self.probe!r}."
+                f"probe must be an ag.ProbeSettings or a dict of its fields, "
+                f"but got {self.probe!r}."
             )
+        self._split_names()
+        self._convert_numbers()
+        self._check_integers()
+        self._check_floats()
+        self._check_choices()
+
+    def _split_names(self) -> None:
+        """Splits names that were given as one string with commas, as on the command line."""
         for name in ("transforms", "coordinates"):
             value = getattr(self, name)
-            if isinstance(value, str):  # one name, or several with commas, as on the command line
-                object.__setattr__(
-                    self, name, tuple(word.strip() for word in value.split(",") if word.strip())
-                )
-        for name in (
-            *_COUNTS,
-            "seed",
-            "workers",
-            *(("epochs",) if self.epochs is not None else ()),
-        ):
-            self._become(name, numbers.Integral, int, "a whole number")
-        for name in (*_RATES, *_WEIGHTS, *_SHARES, "warm_up"):
-            self._become(name, numbers.Real, float, "a number")
+            if isinstance(value, str):
+                words = (word.strip() for word in value.split(","))
+                object.__setattr__(self, name, tuple(word for word in words if word))
+
+    def _convert_numbers(self) -> None:
+        """Converts NumPy numbers and the like to `int` and `float`, so that they can be saved."""
+        integers = [*_COUNTS, "seed", "workers"]
+        if self.epochs is not None:
+            integers.append("epochs")
+        for name in integers:
+            self._convert(name, numbers.Integral, int, "a whole number")
+        for name in (*_RATES, *_WEIGHTS, *_FRACTIONS, "warm_up"):
+            self._convert(name, numbers.Real, float, "a number")
+
+    def _convert(self, name: str, kind: type, target: type, expected: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise InputError(f"{name} must be {expected}, but got {value!r}.")
+        try:
+            object.__setattr__(self, name, target(value))
+        except OverflowError as error:  # an integer of hundreds of digits, from a damaged file
+            raise InputError(
+                f"{name} must be {expected}, but got one that is too large for any computer."
+            ) from error
+
+    def _check_integers(self) -> None:
         if self.epochs is not None and not 1 <= self.epochs <= 10**7:
             raise InputError(f"epochs must lie between 1 and {10**7}, but got {self.epochs}.")
         if not 0 <= self.workers <= 256:
             raise InputError(f"workers must lie between 0 and 256, but got {self.workers}.")
         if not 0 <= self.seed < 2**32:
             raise InputError(f"seed must lie between 0 and {2**32 - 1}, but got {self.seed}.")
-        for name, most in _COUNTS.items():
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but got {getattr(self, name)}.")
-            if getattr(self, name) > most:
-                raise InputError(f"{name} must be at most {most}, but got {getattr(self, name)}.")
+        for name, limit in _COUNTS.items():
+            value = getattr(self, name)
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, but got {value}.")
+            if value > limit:
+                raise InputError(f"{name} must be at most {limit}, but got {value}.")
+
+    def _check_floats(self) -> None:
         for name in _RATES:
-            if not 0 < getattr(self, name) <= 1000:
+            value = getattr(self, name)
+            if not 0 < value <= 1000:
                 raise InputError(
-                    f"{name} must be a number above 0 and at most 1000, but got {getattr(self, name)}."
+                    f"{name} must be a number above 0 and at most 1000, but got {value}."
                 )
         for name in _WEIGHTS:
-            if not 0 <= getattr(self, name) <= 1e6:
-                raise InputError(
-                    f"{name} must be a number from 0 to 1000000, but got {getattr(self, name)}."
-                )
+            value = getattr(self, name)
+            if not 0 <= value <= 1e6:
+                raise InputError(f"{name} must be a number from 0 to 1000000, but got {value}.")
         if not 0 <= self.warm_up < 1:
             raise InputError(
                 f"warm_up must be a fraction from 0 to below 1, but got {self.warm_up}."
             )
-        for name, below in _SHARES.items():
-            if not 0 < getattr(self, name) < below:
+        for name, limit in _FRACTIONS.items():
+            value = getattr(self, name)
+            if not 0 < value < limit:
                 raise InputError(
-                    f"{name} must be a fraction above 0 and below {below:g}, but got {getattr(self, name)}."
+                    f"{name} must be a fraction above 0 and below {limit:g}, but got {value}."
                 )
-        if self.method not in ("auto", "probe", "gradient"):
+
+    def _check_choices(self) -> None:
+        if self.method not in _METHODS:
             raise InputError(
-                f"method must be one of auto, probe, gradient, but got '{self.method}'."
+                f"method must be one of {', '.join(_METHODS)}, but got '{self.method}'."
             )
         if self.theta_every > 1 and self.method != "gradient":
             raise InputError(
-                f"theta_every={self.theta_every} leaves out gradients of the bounds, and probing takes none anyway: "
-                "use method='gradient', or leave theta_every out."
+                f"theta_every={self.theta_every} skips gradients of the bounds, but only the "
+                "gradient method computes them: use method='gradient', or leave theta_every out."
             )
-        if self.precision not in ("auto", "float32", "bf16"):
+        if self.precision not in _PRECISIONS:
             raise InputError(
-                f"precision must be one of auto, float32, bf16, but got '{self.precision}'."
+                f"precision must be one of {', '.join(_PRECISIONS)}, but got '{self.precision}'."
             )
-
-    def _become(self, name: str, kind: type, plain: type, said: str) -> None:
-        """Numpy's numbers and the like become Python's, as files have them."""
-        value = getattr(self, name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise InputError(f"{name} must be {said}, but got {value!r}.")
-        try:
-            object.__setattr__(self, name, plain(value))
-        except (
-            OverflowError
-        ) as error:  # a whole number of hundreds of digits, as a damaged file may have it
-            raise InputError(
-                f"{name} must be {said}, but got one that is too large for any computer."
-            ) from error
 
     def passes(self, steps: int) -> int:
-        """How many epochs of so many steps to train: as told, or 40, between `FEWEST_STEPS` and `MOST_STEPS` in all.
+        """Number of epochs for a dataset of `steps` batches: `epochs` if given, else 40.
 
-        Bounds move by at most their learning rate a step, so small data need more passes for the same way.
+        The default is adjusted to between `FEWEST_STEPS` and `MOST_STEPS` steps in all, but at
+        least 5 epochs. A bound moves by at most its learning rate per step, so a small dataset
+        needs more epochs for the bounds to move equally far.
         """
         if self.epochs is not None:
             return self.epochs
-        return max(5, -(-min(max(40 * steps, FEWEST_STEPS), MOST_STEPS) // steps))
+        total = min(max(40 * steps, FEWEST_STEPS), MOST_STEPS)
+        return max(5, math.ceil(total / steps))
 
     def but(self, **changes: Any) -> Self:
-        """A copy with some fields changed."""
+        """Copies the recipe with some fields changed."""
         known = [field.name for field in dataclasses.fields(self)]
         for name in changes:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(known)}."
+                hint = f"there are: {', '.join(known)}."
+                if near := difflib.get_close_matches(name, known, n=1):
+                    hint = f"did you mean '{near[0]}'?"
                 raise InputError(f"A recipe has no '{name}': {hint}")
         return dataclasses.replace(self, **changes)
 
     def to_flat(self) -> dict[str, Any]:
-        """All fields with their names, those of `probe` as "probe.shell" and so on."""
+        """All fields by name; the fields of `probe` are named "probe.shell" and so on."""
         flat = dataclasses.asdict(self)
-        probe = flat.pop("probe")
-        return {**flat, **{f"probe.{name}": value for name, value in probe.items()}}
+        for name, value in flat.pop("probe").items():
+            flat[f"probe.{name}"] = value
+        return flat
 
 
 def _probe_settings(given: Mapping[str, Any]) -> ProbeSettings:
+    """Builds the settings of the probe from a mapping, with an error for unknown names."""
     known = [field.name for field in dataclasses.fields(ProbeSettings)]
     for name in given:
         if name not in known:

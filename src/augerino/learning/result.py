@@ -1,4 +1,4 @@
-"""The files of a measured training, from which `augerino.report` makes its page."""
+"""Files with the measurements of a training, from which `augerino.report` builds its page."""
 
 import dataclasses
 import datetime
@@ -18,19 +18,19 @@ from augerino.learning.outcome import Outcome
 from augerino.runtime import files
 from augerino.saving.policy import Policy
 
-VERSION = 2
+VERSION = 2  # of the format of result.json
 
 
 def write_examples(folder: Path, outcome: Outcome) -> None:
-    """Writes the examples, moved along each coordinate, into `gallery/` of a folder."""
+    """Writes transformed examples of each coordinate to `gallery/` in a folder."""
     write_gallery(
         folder / "gallery",
         outcome.learned.model,
-        outcome.examples,
-        outcome.targets,
-        outcome.dataset.class_names,
-        outcome.dataset.task,
-        outcome.dataset.kind,
+        examples=outcome.examples,
+        truths=outcome.targets,
+        class_names=outcome.dataset.class_names,
+        task=outcome.dataset.task,
+        kind=outcome.dataset.kind,
     )
 
 
@@ -44,9 +44,9 @@ def write_result(
     """Writes history.json, policy.json and, last, result.json, which marks a run as finished.
 
     Args:
-        folder: must exist.
-        outcome: what was measured.
-        policy: to save instead of the learned one, for a model that was trained again.
+        folder: existing folder.
+        outcome: the measurements.
+        policy: policy to save instead of the learned one, for a refitted model.
         more: entries to add to result.json.
     """
     learned = outcome.learned
@@ -97,6 +97,7 @@ def result(outcome: Outcome) -> dict[str, Any]:
 
 
 def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
+    """Entry of one coordinate."""
     augmentation = outcome.learned.augmentation
     name = verdict.coordinate
     i = augmentation.names.index(name)
@@ -128,9 +129,17 @@ def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, An
         return coordinate.unit.extent(extent)
 
     return {
-        "off": _change(0.0, "switched off", found.off, found.off_accuracy),
+        "off": _change(
+            extent=0.0,
+            text="switched off",
+            loss=found.off,
+            accuracy=found.off_accuracy,
+        ),
         "wider": _change(
-            found.wider_extent, text(found.wider_extent), found.wider, found.wider_accuracy
+            extent=found.wider_extent,
+            text=text(found.wider_extent),
+            loss=found.wider,
+            accuracy=found.wider_accuracy,
         ),
         "profile": {
             "extents": found.extents,
@@ -144,7 +153,10 @@ def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, An
     }
 
 
-def _change(extent: float, text: str, loss: Estimate, accuracy: Estimate | None) -> dict[str, Any]:
+def _change(
+    *, extent: float, text: str, loss: Estimate, accuracy: Estimate | None
+) -> dict[str, Any]:
+    """Entry of the loss and accuracy when one coordinate is set to an extent."""
     return {
         "extent": extent,
         "text": text,
@@ -154,14 +166,15 @@ def _change(extent: float, text: str, loss: Estimate, accuracy: Estimate | None)
 
 
 def _model(entry: Score) -> dict[str, Any]:
-    shown = entry.accuracy or entry.loss
+    """Entry of one compared model; low and high are of the accuracy or, without one, the loss."""
+    interval = entry.accuracy or entry.loss
     return {
         "name": entry.name,
         "copies": entry.copies,
         "loss": entry.loss.mean,
         "accuracy": None if entry.accuracy is None else entry.accuracy.mean,
-        "low": shown.low,
-        "high": shown.high,
+        "low": interval.low,
+        "high": interval.high,
         "mean_iou": None if entry.mean_iou is None else dataclasses.asdict(entry.mean_iou),
         "items": entry.n_items,
     }

@@ -1,4 +1,4 @@
-"""The set-up of a training: everything is built and validated once, before anything is trained or written."""
+"""The set-up of a training: builds and validates everything before any training or writing."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,26 +31,26 @@ from augerino.models import evaluation_mode
 from augerino.runtime import distributed
 from augerino.training.precision import choose_precision
 
-N_SAMPLE = 256  # training samples of a `Dataset` from which the default augmentation is scaled
+N_SAMPLE = 256  # training samples of a `Dataset` that scale the default augmentation
 
 RandomState = tuple[Tensor, list[Tensor]]  # of the CPU and of every GPU
 
 
 @dataclass(frozen=True)
 class Setup:
-    """A training that is ready to start: built, validated, and with the random state to start from.
+    """A validated training, ready to start, with its initial random state.
 
     Args:
-        dataset: what is trained on; its test part is used after the training.
-        recipe: the settings.
-        model: the network behind its augmentation, on its device.
-        loss: of predictions and targets.
-        method: loader, optimizer and schedule of the chosen way of learning extents.
-        n_epochs: passes over the training part.
-        n_steps: batches per pass.
-        n_outputs: of the network.
+        dataset: training data, with a test part for the evaluation.
+        recipe: settings.
+        model: network behind its augmentation, on its device.
+        loss: function of predictions and targets.
+        method: loader, optimizer and schedule of the chosen method.
+        n_epochs: number of epochs.
+        n_steps: batches per epoch.
+        n_outputs: number of outputs of the network.
         start: extent of each coordinate before the training.
-        random_state: of torch after the set-up.
+        random_state: state of torch's generators after the set-up.
     """
 
     dataset: Dataset
@@ -66,7 +66,7 @@ class Setup:
 
     @contextmanager
     def random(self) -> Iterator[None]:
-        """Continues from the random state of the set-up, and leaves torch's global generators unchanged."""
+        """Restores the random state of the set-up in the block, and the previous one after it."""
         with torch.random.fork_rng():
             cpu, gpus = self.random_state
             torch.set_rng_state(cpu)
@@ -83,17 +83,18 @@ def prepare(
     recipe: Recipe,
     n_outputs: int | None = None,
 ) -> Setup:
-    """Builds and validates everything that a training needs; arguments as for `learn`."""
+    """Builds and validates a training; arguments as for `learn`."""
     if isinstance(data, str | Path):
         data = open_dataset(data, seed=recipe.seed, standardize=True)
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        return _prepare(net, data, augmentation, recipe, n_outputs)
+        return _prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
 
 
 def _prepare(
     net: nn.Module | str | None,
     data: Any,
+    *,
     augmentation: Augmentation | None,
     recipe: Recipe,
     n_outputs: int | None,
@@ -113,7 +114,8 @@ def _prepare(
     kind = kind_of(*sample) if dataset is None else dataset.kind
     if dataset is not None and dataset.task != task:
         raise InputError(
-            f"The dataset is for {dataset.task}, but its targets, {sample[1].dtype} {tuple(sample[1].shape)}, are for {task}."
+            f"The dataset is for {dataset.task}, but its targets, {sample[1].dtype} "
+            f"{tuple(sample[1].shape)}, are for {task}."
         )
     if augmentation is None:
         x = sample[0] if dataset is None else draw_samples(train, N_SAMPLE)[0]
@@ -122,21 +124,25 @@ def _prepare(
     start = augmentation.extent
     if net is None or isinstance(net, str):
         check_channels(sample[0])
-        if n_outputs is None:
-            n_outputs = (
-                _needed_outputs(loader, sample, task) if dataset is None else dataset.n_outputs
-            )
-        net = default_net(net or "auto", kind, sample[0], n_outputs, recipe.width)
-    model, loss = default_model(net, augmentation, task, recipe)
+        if n_outputs is None and dataset is not None:
+            n_outputs = dataset.n_outputs
+        elif n_outputs is None:
+            n_outputs = _needed_outputs(loader, sample, task)
+        net = default_net(
+            net or "auto", kind=kind, x=sample[0], n_outputs=n_outputs, width=recipe.width
+        )
+    model, loss = default_model(net, augmentation, task=task, recipe=recipe)
     device = find_device(recipe.device)
-    choose_precision(recipe.precision, device)  # raises now what would end the training later
+    choose_precision(recipe.precision, device)  # raises an error if the device lacks it
     model.to(device)
     n_outputs = _count_outputs(model, sample, task)
-    # A process that loads a slice of each batch need not see two classes in it.
+    # The slice of a batch that one process loads may contain a single class.
     loader.expect(n_outputs=n_outputs, differing=distributed.world() == 1)
-    method = choose_method(model, loader, n_epochs, recipe)
+    method = choose_method(model, loader, epochs=n_epochs, recipe=recipe)
+    if dataset is None:
+        dataset = _describe(data, sample, kind=kind, task=task, n_outputs=n_outputs)
     return Setup(
-        dataset=_describe(data, sample, kind, task, n_outputs) if dataset is None else dataset,
+        dataset=dataset,
         recipe=recipe,
         model=model,
         loss=loss,
@@ -150,10 +156,12 @@ def _prepare(
 
 
 def _describe(
-    data: Any, sample: tuple[Any, Tensor], kind: Kind, task: Task, n_outputs: int
+    data: Any, sample: tuple[Any, Tensor], *, kind: Kind, task: Task, n_outputs: int
 ) -> Dataset:
-    """A `Dataset` without a test part, for data that came as arrays or as a loader."""
-    class_names = () if task == "regression" else tuple(str(i) for i in range(n_outputs))
+    """Wraps arrays or a loader in a `Dataset` without a test part."""
+    class_names: tuple[str, ...] = ()
+    if task != "regression":
+        class_names = tuple(str(i) for i in range(n_outputs))
     shape = next(tree.leaves(sample[0])).shape[1:]
     return Dataset(
         name="data",
@@ -176,13 +184,14 @@ def _check_augmentation(augmentation: Any, x: Any) -> None:
     if not isinstance(augmentation, Augmentation):
         example = f"ag.Augmentation({type(augmentation).__name__}(...), ag.Uniform([...]))"
         raise InputError(
-            f"augmentation must be a transform with a distribution, as in {example}, but has no distribution."
+            f"augmentation must be a transform with a distribution, as in {example}, "
+            "but has no distribution."
         )
     check_intensities(x, augmentation.names)
 
 
 def find_device(name: str) -> torch.device:
-    """The device of that name, after a computation on it; each of several processes has its own."""
+    """Device of that name, tested by a computation; with several processes, one per process."""
     name = distributed.own_device(name)
     try:
         one = torch.ones(1, device=name)
@@ -198,13 +207,13 @@ def check_processes(recipe: Recipe) -> None:
     """Rejects more processes than a batch has samples."""
     if recipe.batch_size < distributed.world():
         raise InputError(
-            f"All processes share a batch, but there are {distributed.world()} of them for a batch size of "
-            f"{recipe.batch_size}: start fewer, or give a larger --batch-size."
+            f"All processes share a batch, but there are {distributed.world()} of them for a "
+            f"batch size of {recipe.batch_size}: start fewer, or give a larger --batch-size."
         )
 
 
 def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], task: Task) -> int:
-    """Outputs of the network; predicts two samples to validate the shape before a loss broadcasts it silently."""
+    """Number of outputs of a model. Validates their shape, which a loss may broadcast silently."""
     device = next(model.parameters()).device
     x, y = tree.to(tree.take(sample, slice(2)), device)
     try:
@@ -219,21 +228,24 @@ def _count_outputs(model: models.InvariantModel, sample: tuple[Any, Tensor], tas
         ) from error
     if task == "regression" and shape != tuple(y.shape):
         raise InputError(
-            f"The network returns {shape} for targets {tuple(y.shape)}: their shapes must be the same."
+            f"The network returns {shape} for targets {tuple(y.shape)}: "
+            "their shapes must be the same."
         )
     if task == "classification" and len(shape) != 2:
         raise InputError(
-            f"The network must return one row of scores per input, but returned {shape} for two inputs."
+            f"The network must return one row of scores per input, "
+            f"but returned {shape} for two inputs."
         )
     if task == "segmentation" and (len(shape) != 4 or shape[2:] != tuple(y.shape[1:])):
         raise InputError(
-            f"The network must return scores for every pixel, but returned {shape} for masks {tuple(y.shape)}."
+            f"The network must return scores for every pixel, "
+            f"but returned {shape} for masks {tuple(y.shape)}."
         )
     return shape[1]
 
 
 def _needed_outputs(loader: CheckedBatches, sample: tuple[Any, Tensor], task: Task) -> int:
-    """Outputs that a network needs: one per number of a target, or one per class."""
+    """Number of outputs that the task needs: one per value of a target, or one per class."""
     if task == "regression":
         return sample[1][0].numel()
     if loader.labels is not None:

@@ -44,7 +44,8 @@ class Shape:
     """The distribution of one coordinate.
 
     Args:
-        kind: "uniform" on [a, b], "normal" with mean a and deviation b, or "flip" with probability a.
+        kind: "uniform" on [a, b], "normal" with mean a and standard deviation b, or "flip" with
+            probability a.
     """
 
     kind: str

@@ -14,7 +14,7 @@ _FEW = 3  # steps of a discrete coordinate
 
 
 def gallery(shown: Gallery, level: int) -> Markup | None:
-    """One card per coordinate with one strip per example; without script, strips are shown whole."""
+    """One card per coordinate with one strip per example; without JavaScript, the whole strip."""
     names = dict.fromkeys(strip.coordinate for strip in shown.strips)
     cards = [_card(name, shown, level + 1) for name in names]
     masks = any(strip.masks for strip in shown.strips)

@@ -23,8 +23,9 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
 
     Args:
         runs: run folders.
-        out: the file to write; by default report.html in the folder of the run, or comparison.html in
-            the first of several. An existing file is replaced only if it is a report.
+        out: the file to write; by default report.html in the folder of the run, or
+            comparison.html in the first of several. An existing file is replaced only if it is a
+            report.
     """
     if not runs:
         raise InputError("A report needs at least one run folder.")

@@ -1,4 +1,4 @@
-"""Reads the files of a run. Values of the wrong type are skipped; damaged files raise `InputError`."""
+"""Reads the files of a run. Skips values of the wrong type; damaged files raise `InputError`."""
 
 import shlex
 from collections.abc import Mapping

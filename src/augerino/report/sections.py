@@ -316,8 +316,8 @@ def _about_classes(run: Run) -> str:
     if run.task != "segmentation":
         return "Fraction of correct predictions on held-out samples, by class."
     return (
-        "Intersection over union (IoU) on held-out samples, by class: the pixels that are of the class"
-        " and predicted as the class, divided by the pixels that are either."
+        "Intersection over union (IoU) on held-out samples, by class: the pixels that are of the"
+        " class and predicted as the class, divided by the pixels that are either."
         " Samples are those that contain the class."
     )
 

@@ -1,1 +1,1 @@
-"""What the machine provides: processes, random states, atomic files, precision, memory, and trials run side by side."""
+"""Processes, random states, atomic files, precision, memory and parallel trials."""

@@ -154,7 +154,7 @@ def data(tmp_path, monkeypatch):
 def test_the_quick_preset_ends_with_a_table_and_figures(name, data, capsys):
     assert main(["run", name, "--data", str(data), "--out", "run", *TINY[name]]) == 0
     shown = capsys.readouterr().out
-    assert "measured" in shown and "paper" in shown and "preset quick (changed: " in shown
+    assert "measured" in shown and "paper" in shown and "preset quick. Changed settings: " in shown
     assert {p.name for p in Path("run/figures").iterdir()} == FIGURES[name]
     result = json.loads(Path("run/result.json").read_text())
     assert result["preset"] == "quick" and result["changed"] and len(result["table"]) >= 3
@@ -180,7 +180,7 @@ def test_finished_trials_are_not_run_again(data, capsys, monkeypatch):
     result = json.loads(Path("run/result.json").read_text())
     assert main(["run", "--resume", "run"]) == 0
     assert result.keys() == json.loads(Path("run/result.json").read_text()).keys()
-    assert "1 trainings to run" in capsys.readouterr().out and kept.stat().st_mtime_ns == before
+    assert "1 trainings, " in capsys.readouterr().out and kept.stat().st_mtime_ns == before
     again = {p.name: json.loads(p.read_text()) for p in Path("run/trials").iterdir()}
     for name, text in trials.items():
         assert (

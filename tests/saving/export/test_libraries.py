@@ -128,9 +128,14 @@ def test_the_file_that_needs_no_augerino_does_the_same(library, tmp_path):
     torch.save((x, t), tmp_path / "in.pt")
     arrange = {
         "kornia": "y = augmentation.apply_at(x, t)",
-        "torchvision": "y = torch.stack([augmentation.apply_at(i, r.tolist()) for i, r in zip(x, t)])",
-        "albumentations": "y = torch.stack([torch.from_numpy(augmentation.apply_at(i.permute(1, 2, 0).numpy().copy(), "
-        "r.tolist())).permute(2, 0, 1) for i, r in zip(x, t)])",
+        "torchvision": """
+y = torch.stack([augmentation.apply_at(image, row.tolist()) for image, row in zip(x, t)])
+""",
+        "albumentations": """
+arrays = [image.permute(1, 2, 0).numpy().copy() for image in x]
+moved = [augmentation.apply_at(array, row.tolist()) for array, row in zip(arrays, t)]
+y = torch.stack([torch.from_numpy(array).permute(2, 0, 1) for array in moved])
+""",
     }
     code = f"""
 import sys, types
