@@ -106,7 +106,8 @@ def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) ->
         return
     if distributed.is_first():
         raise InputError(
-            f"The data {dataset.path} have changed since {folder.path} was started. Start a new run."
+            f"The data {dataset.path} have changed since {folder.path} was started. "
+            "Start a new run."
         )
     raise InputError(
         f"Process {distributed.rank()} reads different data at {dataset.path} than process 0: "
