@@ -1,0 +1,472 @@
+"""Ablation of the constants of probing: which of them change the recovered extents?
+
+    python -m benchmarks.probe_ablation --seeds 100,101 --out trials.jsonl [--data DIR]
+    python -m benchmarks.probe_ablation --summarise trials.jsonl --folder docs/results/probe-ablation
+
+A trial is one training of a recovery problem with one variant of the constants, and is appended to the file as it ends.
+Trials that the file already has are skipped, so a run can be interrupted.
+
+Two properties make the trials cheap and change no result.
+Extents are fixed once the bounds settle, so training stops there.
+Variants that have behaved identically so far share one training: the process forks at the first round in which they differ.
+A variant whose mechanism never acts is therefore reported as identical to the default instead of being trained again.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augerino import methods
+from augerino.augmentation import REACHED
+from augerino.diagnostics.evaluation import evaluation_mode
+from augerino.diagnostics.onset import onset
+from augerino.experiments.recovery import Recovery
+from augerino.probing import Probe, sharing
+from augerino.recovery import Problem, embedded, hard
+from augerino.recovery.contestants import by_recipe
+from augerino.recovery.scoring import judge
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The constants of `augerino.probing`, in lower case, and switches for what is written out there as a number."""
+
+    shell: float = 1.25
+    middle: float = 0.5
+    wider: float = 1.2
+    rim: float = 0.03
+    widest: float = 2.0  # training bounds are at most this multiple of the probed ones
+    lenient: float = 4.0
+    unsure: float = 0.15
+    better: float = 2.0
+    mastered: float = 0.9
+    half: float = 0.5
+    gain: float = 2.0
+    trust: float = 2.0  # moves are at most this multiple of the known fraction
+    pace: float = 0.25
+    slowest: float = 0.2  # the pace falls to this fraction of itself before the bounds settle
+    rounds: int = 60
+    wait: float = 0.15
+    patient: float = 0.3
+    settled: float = 0.8
+    averaged: float = 0.7
+    levels: int = 16
+    seen: float = 0.3
+    reading: bool = True  # replace the probed bounds by the change points of the loss
+    knows: float = 0.05
+    least: float = 1e-4
+    redraws: int = 0  # random numbers discarded before each round: other noise, same method
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A change of the constants.
+
+    Args:
+        name: for tables.
+        changes: fields of `Constants`.
+        removes: constants that would no longer be needed; empty for a change of scale, which removes nothing.
+    """
+
+    name: str
+    changes: dict[str, Any]
+    removes: tuple[str, ...] = ()
+
+    @property
+    def constants(self) -> Constants:
+        return replace(Constants(), **self.changes)
+
+
+ALWAYS = {"mastered": 3.0, "half": 2.0}
+NEVER = {"mastered": 0.0, "half": -1.0}
+LINEAR = {"mastered": 1.0, "half": 0.0}
+
+VARIANTS = (
+    Variant("default", {}),
+    # The same method with other random draws: the size of a difference that means nothing.
+    Variant("null-1", {"redraws": 1}),
+    Variant("null-2", {"redraws": 2}),
+    # Neutral values.
+    Variant("middle-whole", {"middle": 1.0}, ("MIDDLE",)),
+    Variant("middle-zero", {"middle": 0.0}, ("MIDDLE",)),
+    Variant("train-as-probed", {"wider": 1.0, "rim": 0.0}, ("WIDER", "RIM", "widest")),
+    Variant("no-rim", {"rim": 0.0}, ("RIM", "widest")),
+    Variant("rim-only", {"wider": 1.0}, ("WIDER",)),
+    Variant("no-leniency", {"lenient": 0.0}, ("LENIENT", "UNSURE")),
+    Variant("unsure-unbounded", {"unsure": math.inf}, ("UNSURE",)),
+    Variant("better-ignored", {"better": math.inf}, ("BETTER",)),
+    Variant("better-as-worse", {"better": 1.0}, ("BETTER",)),
+    Variant("never-share", NEVER, ("MASTERED", "HALF", "sharing")),
+    Variant("always-share", ALWAYS, ("MASTERED", "HALF")),
+    Variant("share-linear", LINEAR, ("MASTERED", "HALF")),
+    Variant("gain-sign", {"gain": 1e9}, ("GAIN",)),
+    Variant("gain-one", {"gain": 1.0}, ("GAIN",)),
+    Variant("no-trust", {"trust": math.inf}, ("trust",)),
+    Variant("no-slowing", {"slowest": 1.0}, ("slowest",)),
+    Variant("no-wait", {"wait": 0.0}, ("WAIT",)),
+    Variant("patient-never", {"patient": math.inf}, ("PATIENT",)),
+    Variant("patient-zero", {"patient": 0.0}, ("PATIENT",)),
+    Variant("last-round", {"averaged": 1.0}, ("AVERAGED",)),
+    Variant("levels-8", {"levels": 8}),
+    Variant("seen-zero", {"seen": 0.0}, ("SEEN",)),
+    Variant("no-reading", {"reading": False}, ("LEVELS", "SEEN", "reading")),
+    Variant("knows-zero", {"knows": 0.0}, ("KNOWS",)),
+    Variant("least-zero", {"least": 0.0}, ("LEAST",)),
+    # Half and double.
+    Variant("shell-half", {"shell": 1 / 0.9}),
+    Variant("shell-double", {"shell": 1 / 0.6}),
+    Variant("pace-half", {"pace": 0.125}),
+    Variant("pace-double", {"pace": 0.5}),
+    Variant("rounds-half", {"rounds": 30}),
+    Variant("wait-double", {"wait": 0.3}),
+    Variant("settled-earlier", {"settled": 0.7, "averaged": 0.6}),
+    Variant("settled-later", {"settled": 0.9, "averaged": 0.8}),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem, and the bound that every coordinate starts from."""
+
+    problem: str
+    start: float = 0.3
+
+    def __str__(self) -> str:
+        return self.problem if self.start == 0.3 else f"{self.problem}@{self.start:g}"
+
+
+CASES = (
+    Case("soft-rotate_x-noisy"),  # a cloud of points, three poses
+    Case("pair-time_shift-gain_target-clean"),  # a signal; one symmetry, and one coordinate that is the target
+    Case("pair-rotate-mirror-letters-clean"),  # an image with a flip
+    Case("none-time_shift-few"),  # no symmetry, 300 items
+    Case("soft-rotate_x-noisy", start=2.5),  # a start too wide to learn from
+    Case("soft-rotate-letters-few"),  # an image with four free coordinates, 300 items
+    Case("soft-rotate_two-digits-hard"),  # natural images with four free coordinates
+)
+
+# Fixed before the first run. A variant passes if, relative to the default, its mean overlap falls by no more than the larger of
+# MEAN_LOSS and what other random draws change (the null variants), and that of no problem by more than the larger of
+# PROBLEM_LOSS and what they change there at worst.
+MEAN_LOSS = 0.005
+PROBLEM_LOSS = 0.03
+
+
+class Settled(Exception):
+    """Ends a training whose bounds have settled."""
+
+
+class ForkingProbe(Probe):
+    """A `Probe` for several variants at once, which forks when they begin to differ.
+
+    All variants of a process have had the same bounds and the same random draws so far, bit for bit.
+    """
+
+    pending: tuple[Variant, ...] = ()
+    report: Callable[[Variant, Probe, dict[str, Any]], None]
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._variants = self.pending
+        self._history: list[tuple[float, Tensor]] = []  # fraction of the training, and logarithms of the bounds
+        self._is_child = False
+
+    @property
+    def settled(self) -> bool:
+        return False
+
+    def step(self) -> None:
+        self._taken += 1
+        share = self._taken / self.steps
+        before = (self._taken - 1) / self.steps
+        settled = self._variants[0].constants.settled
+        if before < settled <= share:
+            self._finish()
+        groups = self._next_states(share, before)
+        if groups is None:
+            return
+        for group in groups[1:]:
+            if (child := os.fork()) == 0:
+                self._is_child = True
+                self._become(*group, share)
+                return
+            os.waitpid(child, 0)
+        self._become(*groups[0], share)
+
+    def _next_states(self, share: float, before: float) -> list[tuple[list[Variant], Any]] | None:
+        """Variants with equal next states, each group with that state; None where no variant has a round now."""
+        asking = [self._asks(variant.constants, share, before) for variant in self._variants]
+        if not self._parts or not any(asking):
+            return None
+        start = torch.get_rng_state()
+        cache: dict[tuple[float, ...], Any] = {}
+        groups: dict[bytes, tuple[list[Variant], Any]] = {}
+        for variant, asks in zip(self._variants, asking, strict=True):
+            torch.set_rng_state(start)
+            c = variant.constants
+            asked = None
+            trained = None
+            key = b""
+            if asks:
+                asked = self._moved(c, share, cache)
+                trained = self._wider_by(c, asked)
+                key = asked.numpy().tobytes() + trained.numpy().tobytes() + torch.get_rng_state().numpy().tobytes()
+            groups.setdefault(key, ([], (asked, trained, torch.get_rng_state())))[0].append(variant)
+        return list(groups.values())
+
+    def _become(self, variants: list[Variant], state: Any, share: float) -> None:
+        asked, trained, generator = state
+        self._variants = tuple(variants)
+        torch.set_rng_state(generator)
+        if asked is not None:
+            self._asked = asked
+            self._set(trained)
+            self._history.append((share, asked.log()))
+
+    @staticmethod
+    def _asks(c: Constants, share: float, before: float) -> bool:
+        return int(share * c.rounds) > int(before * c.rounds) and c.wait <= share < c.settled
+
+    def _moved(self, c: Constants, share: float, cache: dict[tuple[float, ...], Any]) -> Tensor:
+        move = self._move(c, share, cache)
+        slower = min(1.0, max(c.slowest, (c.settled - share) / (c.settled - 0.5)))
+        moved = self._asked * (c.pace * slower * move).exp()
+        return moved.minimum(self._limits).maximum(c.least * self._limits)
+
+    def _move(self, c: Constants, share: float, cache: dict[tuple[float, ...], Any]) -> Tensor:
+        """As `Probe._ask`, with measurements that variants have in common made once."""
+        with evaluation_mode(self.model):
+            first = (c.redraws, c.middle)
+            if first not in cache:
+                torch.rand(c.redraws)
+                t = self._in_center(c)
+                known = self._yardstick.known(self._judge(torch.zeros_like(t)))
+                cache[first] = (t, known, torch.get_rng_state())
+            t, known, generator = cache[first]
+            torch.set_rng_state(generator)
+            if known <= c.knows * self._yardstick.most:
+                return torch.full_like(self._asked, -0.5 if share > c.patient else 0.0)
+            second = (*first, c.shell)
+            if second not in cache:
+                middle = self._yardstick.unsaid(self._judge(t))
+                shells = [self._yardstick.unsaid(self._judge(self._in_edge(c, t, i))) for i in range(t.shape[1])]
+                cache[second] = (middle, shells, torch.get_rng_state())
+            middle, shells, generator = cache[second]
+            torch.set_rng_state(generator)
+        trust = min(1.0, c.trust * known / self._yardstick.most)
+        allowed = self.tolerance * (known + c.lenient * min(middle - self._yardstick.least, c.unsure * known))
+        rises = torch.tensor(shells, dtype=torch.float64) - middle
+        costs = rises.maximum(-rises / c.better) / allowed
+        short = min(1.0, max(0.0, (c.mastered - known / self._yardstick.most) / (c.mastered - c.half)))
+        costs *= sharing(costs) ** short
+        return (c.gain * (1 - costs)).clamp(-1, 1).minimum(torch.tensor(trust))
+
+    def _in_center(self, c: Constants) -> Tensor:
+        t = self.model.augmentation.sample(len(self.y)).t.detach()
+        return t * torch.where(self._discrete, 1.0, c.middle * self._asked / self._bounds()).to(t)
+
+    def _in_edge(self, c: Constants, t: Tensor, i: int) -> Tensor:
+        t = t.clone()
+        if self._discrete[i]:
+            t[:, i] = 1.0
+            return t
+        draw = torch.rand_like(t[:, i])
+        side = torch.randint_like(t[:, i], 2) * 2 - 1
+        t[:, i] = side * self._asked[i].item() * (1 + (c.shell - 1) * draw) / c.shell
+        return t
+
+    def _wider_by(self, c: Constants, asked: Tensor) -> Tensor:
+        wider = (c.wider * asked + c.rim * self._limits).minimum(c.widest * asked).minimum(self._limits)
+        return torch.where(self._discrete, asked, wider)
+
+    def _finish(self) -> None:
+        """Settles every variant of this process from the same state, reports it, and ends the training."""
+        start = torch.get_rng_state()
+        names = [variant.name for variant in self._variants]
+        for variant in self._variants:
+            torch.set_rng_state(start)
+            known = self._settle_by(variant.constants)
+            self.report(variant, self, {"known": known, "shared_with": names})
+        if self._is_child:
+            sys.stdout.flush()
+            os._exit(0)
+        raise Settled
+
+    def _settle_by(self, c: Constants) -> float:
+        """As `Probe._settle`.   returns the known fraction"""
+        kept = [row for share, row in self._history if share >= c.averaged] or [self._history[-1][1]]
+        asked = torch.stack(kept).mean(dim=0).exp()
+        trained = self._wider_by(c, asked)
+        self._set(trained)
+        t = self.model.augmentation.sample(len(self.y)).t.detach()
+        t = t * torch.where(self._discrete, 1.0, c.middle * asked / self._bounds()).to(t)
+        parts = (torch.arange(c.levels, dtype=torch.float64) + 0.5) / c.levels
+        side = torch.randint_like(t[:, 0], 2) * 2 - 1
+        found = asked.clone()
+        with evaluation_mode(self.model):
+            known = self._yardstick.known(self._judge(torch.zeros_like(t)))
+            for i, (bound, limit) in enumerate(zip(trained.tolist(), self._limits.tolist(), strict=True)):
+                ignorant = known <= c.knows * self._yardstick.most
+                if not c.reading or ignorant or self._discrete[i] or asked[i] >= REACHED * limit:
+                    continue
+                values = []
+                for part in parts.tolist():
+                    t_i = t.clone()
+                    t_i[:, i] = side * bound * (part + (torch.rand_like(side) - 0.5) / c.levels)
+                    values.append(self._yardstick.unsaid(self._judge(t_i)))
+                begins, rise = onset(parts, torch.tensor(values))
+                found[i] = bound * (1 + begins) / 2 if rise > c.seen * self.tolerance * known else bound
+        self._set(found)
+        return known / self._yardstick.most
+
+
+def run_case(case: Case, seed: int, variants: list[Variant], problem: Problem, out: Path) -> None:
+    """Trains one problem with all variants; those that settle at another time have schedules of their own."""
+    for settled in sorted({variant.constants.settled for variant in variants}):
+        group = tuple(variant for variant in variants if variant.constants.settled == settled)
+
+        def report(variant: Variant, probe: Probe, more: dict[str, Any]) -> None:
+            learned = problem.extents(probe.model.augmentation)
+            outcome = judge(problem, seed, learned)
+            row = {"problem": str(case), "seed": seed, "variant": variant.name, "overlap": outcome.overlap}
+            row |= {"learned": outcome.learned, **more}
+            with out.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+        ForkingProbe.pending = group
+        ForkingProbe.report = staticmethod(report)
+        methods.Probe = ForkingProbe
+        methods.SETTLED = settled
+        recipe = Recovery().recipe(problem).but(method="probe", start=case.start)
+        try:
+            by_recipe(recipe).run(problem, seed)
+        except Settled:
+            pass
+        except BaseException:
+            # A forked process must not go on with the loop of its parent.
+            traceback.print_exc()
+            os._exit(1)
+
+
+def finished(out: Path) -> set[tuple[str, int, str]]:
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    return {(row["problem"], row["seed"], row["variant"]) for row in rows}
+
+
+def run(cases: list[Case], variants: list[Variant], seeds: list[int], out: Path, data: str | None) -> None:
+    """Runs every missing trial, all cases of the first seed first; each case in a process of its own."""
+    problems = {problem.name: problem for problem in (*embedded(), *hard(data))}
+    for seed in seeds:
+        for case in cases:
+            done = finished(out)
+            missing = [variant for variant in variants if (str(case), seed, variant.name) not in done]
+            if not missing:
+                continue
+            began = time.perf_counter()
+            if (child := os.fork()) == 0:
+                run_case(case, seed, missing, problems[case.problem], out)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            left = len({v.name for v in missing} - {name for p, s, name in finished(out) if (p, s) == (str(case), seed)})
+            took = time.perf_counter() - began
+            print(f"{case}, seed {seed}: {len(missing)} variants, {left} failed, status {status}, {took:.0f} s", flush=True)
+
+
+def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each variant the mean overlap and its difference from the default, paired by problem and seed."""
+    overlaps = {(row["variant"], row["problem"], row["seed"]): row["overlap"] for row in rows}
+    same = {(row["variant"], row["problem"], row["seed"]): "default" in row["shared_with"] for row in rows}
+    table = []
+    for name in dict.fromkeys(row["variant"] for row in rows):
+        cells = [(p, s) for v, p, s in overlaps if v == name and ("default", p, s) in overlaps]
+        gains = {(p, s): overlaps[name, p, s] - overlaps["default", p, s] for p, s in cells}
+        by_problem: dict[str, list[float]] = {}
+        for (p, _), gain in gains.items():
+            by_problem.setdefault(p, []).append(gain)
+        means = {p: statistics.mean(values) for p, values in by_problem.items()}
+        worst = min(means, key=lambda p: means[p])
+        error = statistics.stdev(gains.values()) / math.sqrt(len(gains)) if len(gains) > 1 else math.nan
+        table.append(
+            {
+                "variant": name,
+                "trials": len(cells),
+                "overlap": round(statistics.mean(overlaps[name, p, s] for p, s in cells), 4),
+                "difference": round(statistics.mean(gains.values()), 4),
+                "standard_error": round(error, 4),
+                "worst_problem": worst,
+                "worst_difference": round(means[worst], 4),
+                "trained_as_default": sum(same[name, p, s] for p, s in cells),
+                "by_problem": {p: round(value, 4) for p, value in means.items()},
+            }
+        )
+    nulls = [line for line in table if line["variant"].startswith("null")]
+    mean_loss = max(MEAN_LOSS, *(abs(line["difference"]) for line in nulls), 0.0)
+    problem_loss = max(PROBLEM_LOSS, *(abs(value) for line in nulls for value in line["by_problem"].values()), 0.0)
+    for line in table:
+        line["passes"] = line["difference"] >= -mean_loss and line["worst_difference"] >= -problem_loss
+    return table
+
+
+def write_results(trials: Path, folder: Path, name: str) -> None:
+    rows = [json.loads(line) for line in trials.read_text().splitlines()]
+    table = summarise(rows)
+    changes = {variant.name: variant for variant in VARIANTS}
+    for line in table:
+        if (variant := changes.get(line["variant"])) is not None:
+            line["changes"] = {key: str(value) for key, value in variant.changes.items()}
+            line["removes"] = list(variant.removes)
+    folder.mkdir(parents=True, exist_ok=True)
+    result = {
+        "machine": {"processor": platform.machine(), "threads": 1, "torch": torch.__version__},
+        "seeds": sorted({row["seed"] for row in rows}),
+        "problems": sorted({row["problem"] for row in rows}),
+        "default": {key: str(value) for key, value in asdict(Constants()).items()},
+        "table": table,
+    }
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    for line in table:
+        gain = f"{line['difference']:+.4f} ± {line['standard_error']:.4f}"
+        worst = f"{line['worst_difference']:+.3f} {line['worst_problem']}"
+        passes = "passes" if line["passes"] else "fails"
+        print(f"{line['variant']:18} {line['trials']:3d} {line['overlap']:.3f} {gain} {passes:6} {worst}", end=" ")
+        print(f"(as default: {line['trained_as_default']})")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="100,101", help="with commas")
+    parser.add_argument("--out", type=Path, default=Path("trials.jsonl"))
+    parser.add_argument("--data", help="folder with mnist.npz and cifar10.npz")
+    parser.add_argument("--cases", help="names of problems, with commas, NAME@START for another start; all of CASES by default")
+    parser.add_argument("--variants", help="names, with commas; all by default")
+    parser.add_argument("--summarise", type=Path, help="a file of trials to summarise instead of running any")
+    parser.add_argument("--folder", type=Path, default=Path("docs/results/probe-ablation"))
+    parser.add_argument("--name", default="result", help="of the summary's file")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.summarise is not None:
+        write_results(options.summarise, options.folder, options.name)
+        return
+    cases = list(CASES)
+    if options.cases:
+        words = [word.partition("@") for word in options.cases.split(",")]
+        cases = [Case(name, float(start or 0.3)) for name, _, start in words]
+    variants = [v for v in VARIANTS if options.variants is None or v.name in options.variants.split(",")]
+    run(cases, variants, [int(seed) for seed in options.seeds.split(",")], options.out, options.data)
+
+
+if __name__ == "__main__":
+    main()
