@@ -17,6 +17,14 @@ def test_a_curve_of_the_form_is_found_through_noise(begins):
     assert rise == pytest.approx(2 * (1 - begins) ** 2, rel=0.1)
 
 
+@pytest.mark.parametrize("n", [4, 8, 10])
+def test_a_few_levels_that_end_before_the_last_onset_tried(n):
+    levels = (torch.arange(n) + 0.5) / n
+    at, rise = onset(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0).square())
+    assert at == pytest.approx(0.5)
+    assert rise == pytest.approx(1.0)
+
+
 @pytest.mark.parametrize("curve", [torch.full((16,), 0.3), 1 - LEVELS], ids=["even", "falling"])
 def test_nothing_rises(curve):
     at, rise = onset(LEVELS, curve)

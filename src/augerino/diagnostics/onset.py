@@ -25,7 +25,8 @@ def onset(levels: Tensor, values: Tensor) -> tuple[float, float]:
     tried = torch.arange(STEPS, dtype=torch.float64) / STEPS
     shapes = (levels.double() - tried[:, None]).clamp_min(0).square()
     shapes, curve = shapes - shapes.mean(dim=1, keepdim=True), values.double() - values.double().mean()
-    slopes = (shapes @ curve / shapes.square().sum(dim=1)).clamp_min(0)
+    squares = shapes.square().sum(dim=1).clamp_min(1e-12)  # 0 where an onset lies beyond the last level
+    slopes = (shapes @ curve / squares).clamp_min(0)
     left = (curve - slopes[:, None] * shapes).square().sum(dim=1)
     best = int(left.argmin())
     at, slope = float(tried[best]), float(slopes[best])
