@@ -145,6 +145,8 @@ CONFIRMATION = (
     *VARIANTS[:3],
     Variant("joint", JOINT, ("MIDDLE", "BETTER", "GAIN", "trust", "KNOWS", "PATIENT", "AVERAGED", "SEEN", "LEAST")),
     Variant("joint-inert", INERT, ("BETTER", "trust", "KNOWS", "PATIENT", "AVERAGED", "SEEN", "LEAST")),
+    Variant("joint-no-reading", {**JOINT, "reading": False}, ("the constants of joint", "LEVELS", "reading")),
+    Variant("joint-averaged", {**JOINT, "averaged": 0.7}, ("the constants of joint but AVERAGED",)),
     Variant("levels-8", {"levels": 8}),
     Variant("levels-12", {"levels": 12}),
     Variant("seen-zero", {"seen": 0.0}, ("SEEN",)),
