@@ -422,7 +422,7 @@ def compare(rows: list[dict[str, Any]], name: str, paired: bool) -> dict[str, An
     Args:
         rows: the trials.
         name: of the variant.
-        paired: with the default alone; otherwise with the mean of `REFERENCE`.
+        paired: with the default alone; otherwise with the mean of those of `REFERENCE` that were run.
     """
     overlaps = {(row["variant"], row["problem"], row["seed"]): row["overlap"] for row in rows}
     gains: dict[str, list[float]] = {}
@@ -431,8 +431,9 @@ def compare(rows: list[dict[str, Any]], name: str, paired: bool) -> dict[str, An
         if paired or (name not in REFERENCE and "default" in row["shared_with"]):
             others = ["default"]
         cells = [(other, row["problem"], row["seed"]) for other in others]
-        if row["variant"] == name and all(cell in overlaps for cell in cells):
-            gains.setdefault(row["problem"], []).append(row["overlap"] - statistics.mean(overlaps[cell] for cell in cells))
+        found = [overlaps[cell] for cell in cells if cell in overlaps]
+        if row["variant"] == name and found:
+            gains.setdefault(row["problem"], []).append(row["overlap"] - statistics.mean(found))
     flat = [gain for values in gains.values() for gain in values]
     means = {problem: statistics.mean(values) for problem, values in gains.items()}
     worst = min(means, key=lambda problem: means[problem])
