@@ -147,6 +147,13 @@ CONFIRMATION = (
     Variant("joint-inert", INERT, ("BETTER", "trust", "KNOWS", "PATIENT", "AVERAGED", "SEEN", "LEAST")),
     Variant("joint-no-reading", {**JOINT, "reading": False}, ("the constants of joint", "LEVELS", "reading")),
     Variant("joint-averaged", {**JOINT, "averaged": 0.7}, ("the constants of joint but AVERAGED",)),
+    # Without both KNOWS and the cap by trust, bounds of a network that knows nothing grow: seed 102 showed it, so one of them stays.
+    Variant(
+        "joint-knows", {**JOINT, "knows": 0.05}, ("MIDDLE", "BETTER", "GAIN", "trust", "PATIENT", "AVERAGED", "SEEN", "LEAST")
+    ),
+    Variant(
+        "joint-trust", {**JOINT, "trust": 2.0}, ("MIDDLE", "BETTER", "GAIN", "KNOWS", "PATIENT", "AVERAGED", "SEEN", "LEAST")
+    ),
     Variant("levels-8", {"levels": 8}),
     Variant("levels-12", {"levels": 12}),
     Variant("seen-zero", {"seen": 0.0}, ("SEEN",)),
