@@ -147,7 +147,7 @@ CONFIRMATION = (
     Variant("joint-inert", INERT, ("BETTER", "trust", "KNOWS", "PATIENT", "AVERAGED", "SEEN", "LEAST")),
     Variant("joint-no-reading", {**JOINT, "reading": False}, ("the constants of joint", "LEVELS", "reading")),
     Variant("joint-averaged", {**JOINT, "averaged": 0.7}, ("the constants of joint but AVERAGED",)),
-    # Without both KNOWS and the cap by trust, bounds of a network that knows nothing grow: seed 102 showed it, so one of them stays.
+    # Without KNOWS and without the cap by trust, bounds of a network that knows nothing grow (seed 102), so one of them stays.
     Variant(
         "joint-knows", {**JOINT, "knows": 0.05}, ("MIDDLE", "BETTER", "GAIN", "trust", "PATIENT", "AVERAGED", "SEEN", "LEAST")
     ),
