@@ -2,7 +2,7 @@
 
     python -m benchmarks.probe_ablation --seeds 100,101 --out trials.jsonl [--data DIR]
     python -m benchmarks.probe_ablation --confirm --seeds 102,103 --out confirmation.jsonl [--data DIR]
-    python -m benchmarks.probe_ablation --summarise trials.jsonl --folder docs/results/probe-ablation
+    python -m benchmarks.probe_ablation --summarise ablation=trials.jsonl confirmation=confirmation.jsonl
 
 A trial is one training of a recovery problem with one variant of the constants, and is appended to the file as it ends.
 Trials that the file already has are skipped, so a run can be interrupted.
@@ -14,6 +14,7 @@ A variant whose mechanism never acts is therefore reported as identical to the d
 """
 
 import argparse
+import gzip
 import json
 import math
 import os
@@ -480,32 +481,45 @@ def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return table
 
 
-def write_results(trials: Path, folder: Path, name: str) -> None:
-    rows = [json.loads(line) for line in trials.read_text().splitlines()]
-    table = summarise(rows)
-    changes = {variant.name: variant for variant in (*VARIANTS, *CONFIRMATION)}
-    for line in table:
-        if (variant := changes.get(line["variant"])) is not None:
+def write_results(parts: dict[str, Path], folder: Path) -> None:
+    """Writes the table of every part and all trials, and prints the tables."""
+    rows = {part: [json.loads(line) for line in path.read_text().splitlines()] for part, path in parts.items()}
+    variants = {variant.name: variant for variant in (*VARIANTS, *CONFIRMATION)}
+    result: dict[str, Any] = {
+        "machine": {"processor": platform.machine(), "threads": 1, "torch": torch.__version__},
+        "default": {key: str(value) for key, value in asdict(Constants()).items()},
+    }
+    for part, trials in rows.items():
+        table = summarise(trials)
+        for line in table:
+            variant = variants[line["variant"]]
             line["changes"] = {key: str(value) for key, value in variant.changes.items()}
             line["removes"] = list(variant.removes)
+        seeds = sorted({trial["seed"] for trial in trials})
+        result[part] = {"seeds": seeds, "problems": sorted({trial["problem"] for trial in trials}), "table": table}
+        print(part, seeds)
+        for line in table:
+            print_line(line)
     folder.mkdir(parents=True, exist_ok=True)
-    result = {
-        "machine": {"processor": platform.machine(), "threads": 1, "torch": torch.__version__},
-        "seeds": sorted({row["seed"] for row in rows}),
-        "problems": sorted({row["problem"] for row in rows}),
-        "default": {key: str(value) for key, value in asdict(Constants()).items()},
-        "table": table,
-    }
-    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-    for line in table:
-        paired = line["from_default"]
-        pooled = line["from_reference"]
-        print(
-            f"{line['variant']:16} {line['trials']:3d} {line['trained_as_default']:3d} {line['overlap']:.3f}",
-            f"{paired['mean']:+.3f} ± {paired['standard_error']:.3f}  {pooled['mean']:+.3f} ± {pooled['standard_error']:.3f}",
-            f"{'yes' if line['rule_1'] else 'no':3} {'yes' if line['rule_2'] else 'no':3}",
-            f"{pooled['worst']:+.3f} {pooled['worst_problem']}",
-        )
+    (folder / "ablation.json").write_text(json.dumps(result, indent=1) + "\n")
+    lines = [json.dumps({"part": part, **trial}) + "\n" for part, trials in rows.items() for trial in trials]
+    (folder / "trials.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def print_line(line: dict[str, Any]) -> None:
+    paired = line["from_default"]
+    pooled = line["from_reference"]
+    cells = [
+        line["variant"],
+        f"{line['trials']} ({line['trained_as_default']})",
+        f"{line['overlap']:.3f}",
+        f"{paired['mean']:+.3f} ± {paired['standard_error']:.3f}",
+        f"{pooled['mean']:+.3f} ± {pooled['standard_error']:.3f}",
+        f"{pooled['worst']:+.3f} {pooled['worst_problem']}",
+        "yes" if line["rule_1"] else "no",
+        "yes" if line["rule_2"] else "no",
+    ]
+    print(f"| {' | '.join(cells)} |")
 
 
 def main() -> None:
@@ -516,13 +530,12 @@ def main() -> None:
     parser.add_argument("--cases", help="names of problems, with commas, NAME@START for another start; all of CASES by default")
     parser.add_argument("--variants", help="names, with commas; all by default")
     parser.add_argument("--confirm", action="store_true", help="run the joint removals, with NEW_CASES besides")
-    parser.add_argument("--summarise", type=Path, help="a file of trials to summarise instead of running any")
+    parser.add_argument("--summarise", nargs="+", metavar="PART=FILE", help="trials to summarise instead of running any")
     parser.add_argument("--folder", type=Path, default=Path("docs/results/probe-ablation"))
-    parser.add_argument("--name", default="result", help="of the summary's file")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.summarise is not None:
-        write_results(options.summarise, options.folder, options.name)
+        write_results({part: Path(file) for part, file in (word.split("=") for word in options.summarise)}, options.folder)
         return
     cases = [*CASES, *NEW_CASES] if options.confirm else list(CASES)
     if options.cases:
