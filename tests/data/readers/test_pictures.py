@@ -136,7 +136,7 @@ def test_one_pixel_is_an_image():
 def test_huge_images_are_rejected_before_they_are_decoded(monkeypatch):
     file = encoded(Image.new("L", (5000, 4000)))
     with pytest.raises(
-        UnreadableImage, match=r"4000×5000 pixels, more than the limit of 17 million .* --size"
+        UnreadableImage, match=r"4000×5000 pixels, more than the limit of 17 million: .* --size"
     ):
         read_header(file, "a.png", resize=False)
     file.seek(0)
