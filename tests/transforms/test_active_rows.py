@@ -115,7 +115,7 @@ def test_values_stay_in_range_at_and_beyond_the_limits(transform):
 @each
 def test_wrong_images_are_rejected(transform):
     t = torch.zeros(2, len(transform.names))
-    with pytest.raises(ag.InputError, match="floating-point inputs, but got torch.uint8"):
+    with pytest.raises(ag.InputError, match=r"floating-point inputs, but got torch\.uint8"):
         transform(torch.zeros(2, 3, 8, 8, dtype=torch.uint8), t)
     with pytest.raises(ag.InputError, match=r"needs images \(B, C, H, W\), but got \(2, 8, 8\)"):
         transform(torch.zeros(2, 8, 8), t)

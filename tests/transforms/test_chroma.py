@@ -8,7 +8,7 @@ import torch
 from PIL import ImageEnhance
 
 import augerino as ag
-from augerino.transforms.chroma import luma
+from augerino.transforms.pixelwise import luma
 from tests.transforms.test_photometric import ROUNDING, at, of_pil, picture
 
 CHROMA = [ag.Saturation(), ag.Hue(), ag.Grayscale()]

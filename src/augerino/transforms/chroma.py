@@ -6,49 +6,16 @@ and stay unchanged.
 
 import math
 
-import torch
 from torch import Tensor
 
 from augerino.coordinate import COPIES, FACTOR, RADIAN, Coordinate
 from augerino.errors import InputError
+from augerino.transforms import pixelwise
 from augerino.transforms.active_rows import PhotometricTransform
-from augerino.transforms.base import per_item
-
-LUMA = (0.299, 0.587, 0.114)
-
-# The derivative of a rotation of (I, Q) in the YIQ space of ITU-R BT.601, as a map of RGB;
-# its sign is such that red turns to yellow, as in HSV.
-_TO_YIQ = (LUMA, (0.595716, -0.274453, -0.321263), (0.211456, -0.522591, 0.311135))
-
-
-def _hue_generator() -> tuple[tuple[float, ...], ...]:
-    to_yiq = torch.tensor(_TO_YIQ, dtype=torch.float64)
-    quarter_turn = torch.tensor([[0, 0, 0], [0, 0, 1], [0, -1, 0]], dtype=torch.float64)
-    return tuple(map(tuple, (to_yiq.inverse() @ quarter_turn @ to_yiq).tolist()))
-
-
-HUE_GENERATOR = _hue_generator()
-
-
-def luma(x: Tensor) -> Tensor:
-    """Grey values.   x: (B, 3, H, W)   returns (B, 1, H, W)"""
-    red, green, blue = x.split(1, dim=1)
-    return LUMA[0] * red + LUMA[1] * green + LUMA[2] * blue
 
 
 class _Chroma(PhotometricTransform):
-    """A transform of the colour. Subclasses must implement `recolor(x, t)` for three channels."""
-
-    def recolor(self, x: Tensor, t: Tensor) -> Tensor:
-        """Changes the colour.   x: (B, 3, H, W)   t: (B, 1, 1, 1)   returns (B, 3, H, W)"""
-        name = type(self).__name__
-        raise TypeError(f"{name} has no recolor: implement {name}.recolor(x, t).")
-
-    def act(self, x: Tensor, t: Tensor) -> Tensor:
-        """Changes the colour; grey images stay.   x: (B, C, H, W)   t: (B, 1)"""
-        if x.shape[1] == 1:
-            return x
-        return self.recolor(x, per_item(t, x))
+    """A transform of the colour of images with three channels; those with one stay."""
 
     def check(self, x: Tensor, t: Tensor) -> None:
         """Raises `InputError` unless x are floating-point images with 1 or 3 channels."""
@@ -66,6 +33,7 @@ class Saturation(_Chroma):
     t = -1 is grey, and t = 1 doubles the distance from grey.
 
     Example:
+        >>> import torch
         >>> red = torch.tensor([1.0, 0.0, 0.0]).reshape(1, 3, 1, 1)
         >>> Saturation()(red, torch.tensor([[-1.0]])).flatten()
         tensor([0.2990, 0.2990, 0.2990])
@@ -73,9 +41,9 @@ class Saturation(_Chroma):
 
     coordinates = (Coordinate("saturation", limit=1.0, unit=FACTOR),)
 
-    def recolor(self, x: Tensor, t: Tensor) -> Tensor:
-        """Scales the colour.   x: (B, 3, H, W)   t: (B, 1, 1, 1)   returns (B, 3, H, W)"""
-        return (x + t * (x - luma(x))).clamp(0, 1)
+    def act(self, x: Tensor, t: Tensor) -> Tensor:
+        """Scales the colour.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
+        return pixelwise.saturate(x, t)
 
 
 class Hue(_Chroma):
@@ -85,6 +53,7 @@ class Hue(_Chroma):
     \(t = \pm\pi\) are complementary colours.
 
     Example:
+        >>> import torch
         >>> grey = torch.full((1, 3, 1, 1), 0.5)
         >>> Hue()(grey, torch.tensor([[1.0]])).flatten()
         tensor([0.5000, 0.5000, 0.5000])
@@ -92,15 +61,9 @@ class Hue(_Chroma):
 
     coordinates = (Coordinate("hue", limit=math.pi, unit=RADIAN),)
 
-    def recolor(self, x: Tensor, t: Tensor) -> Tensor:
-        """Rotates the hue.   x: (B, 3, H, W)   t: (B, 1, 1, 1)   returns (B, 3, H, W)"""
-        generator = torch.tensor(HUE_GENERATOR, dtype=x.dtype, device=x.device)
-        weights = torch.tensor(LUMA, dtype=x.dtype, device=x.device)
-        # M - I = (cos t - 1) P + sin t G with P = I - 1 (luma), so that t = 0 is exact
-        colour = torch.eye(3, dtype=x.dtype, device=x.device) - weights
-        angle = t.reshape(-1, 1, 1).to(x.dtype)
-        change = (angle.cos() - 1) * colour + angle.sin() * generator
-        return (x + torch.matmul(change, x.flatten(2)).view(x.shape)).clamp(0, 1)
+    def act(self, x: Tensor, t: Tensor) -> Tensor:
+        """Rotates the hue.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
+        return pixelwise.rotate_hue(x, t)
 
 
 class Grayscale(_Chroma):
@@ -109,6 +72,7 @@ class Grayscale(_Chroma):
     The formula is linear in t, so that a gradient reaches the probability.
 
     Example:
+        >>> import torch
         >>> green = torch.tensor([0.0, 1.0, 0.0]).reshape(1, 3, 1, 1)
         >>> Grayscale()(green, torch.tensor([[1.0]])).flatten()
         tensor([0.5870, 0.5870, 0.5870])
@@ -116,7 +80,6 @@ class Grayscale(_Chroma):
 
     coordinates = (Coordinate("grayscale", limit=1.0, unit=COPIES, discrete=True),)
 
-    def recolor(self, x: Tensor, t: Tensor) -> Tensor:
-        """Removes the colour.   x: (B, 3, H, W)   t: (B, 1, 1, 1)   returns (B, 3, H, W)"""
-        t = t.to(x.dtype)
-        return (1 - t) * x + t * luma(x)  # exact at 0 and 1
+    def act(self, x: Tensor, t: Tensor) -> Tensor:
+        """Removes the colour.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
+        return pixelwise.to_gray(x, t)

@@ -4,13 +4,11 @@ Their random numbers are a hash of the image and of t (`hashing`), since a trans
 state.
 """
 
-import torch
 from torch import Tensor
 
 from augerino.coordinate import PIXEL_NOISE, SIDE, Coordinate
-from augerino.transforms import hashing
+from augerino.transforms import pixelwise
 from augerino.transforms.active_rows import PhotometricTransform
-from augerino.transforms.base import per_item
 
 
 class Erase(PhotometricTransform):
@@ -24,6 +22,7 @@ class Erase(PhotometricTransform):
     with cutout"; their square may reach beyond the image.
 
     Example:
+        >>> import torch
         >>> x = torch.tensor([0.0, 1.0]).repeat(1, 1, 8, 4)
         >>> (Erase()(x, torch.tensor([[0.5]])) == 0.5).sum()
         tensor(16)
@@ -35,17 +34,7 @@ class Erase(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Erases squares.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        height, width = x.shape[-2:]
-        side = (t.abs().clamp(max=1) * min(height, width)).round()  # (B, 1)
-        u = hashing.uniform(hashing.words(hashing.key(x, t), n=2)).to(side.dtype)
-        top = (u[:, :1] * (height - side + 1)).floor()
-        left = (u[:, 1:] * (width - side + 1)).floor()
-        row = torch.arange(height, device=x.device)
-        column = torch.arange(width, device=x.device)
-        in_rows = (row >= top) & (row < top + side)  # (B, H)
-        in_columns = (column >= left) & (column < left + side)  # (B, W)
-        is_erased = in_rows[:, None, :, None] & in_columns[:, None, None, :]
-        return torch.where(is_erased, x.mean(dim=(-2, -1), keepdim=True), x)
+        return pixelwise.erase(x, t)
 
 
 class PixelNoise(PhotometricTransform):
@@ -56,6 +45,7 @@ class PixelNoise(PhotometricTransform):
     held fixed; finite differences disagree with it (`smooth = False`).
 
     Example:
+        >>> import torch
         >>> x = torch.full((1, 3, 64, 64), 0.5)
         >>> round(PixelNoise()(x, torch.tensor([[0.1]])).std().item(), 2)
         0.1
@@ -66,5 +56,4 @@ class PixelNoise(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Adds noise.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        noise = hashing.normal(hashing.key(x, t), x[0].numel()).view(x.shape)
-        return (x + per_item(t, x).abs() * noise.to(x.dtype)).clamp(0, 1)
+        return pixelwise.add_noise(x, t)

@@ -4,20 +4,11 @@ Sharpness, autocontrast, equalize, solarize and posterize are PIL's operations (
 `ImageOps`), with a strength that is 0 at t = 0. All clip to [0, 1], and none has an inverse.
 """
 
-import math
-
-import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from augerino.coordinate import FACTOR, LEVELS, LOG_FACTOR, STRENGTH, TONES, Coordinate
+from augerino.transforms import pixelwise
 from augerino.transforms.active_rows import PhotometricTransform
-from augerino.transforms.base import per_item
-
-_DARKEST = 1e-6  # intensity below which a gamma curve is a straight line, so that slopes are finite
-_STEEPEST = math.log(3)
-_LEVELS = 256  # of intensities with 8 bits
-_BITS_LOST = 6  # by posterize at its limit
 
 
 class Gamma(PhotometricTransform):
@@ -27,17 +18,17 @@ class Gamma(PhotometricTransform):
     finite at black. The limit is an exponent of 3 or 1/3, where t is clamped.
 
     Example:
+        >>> import math
+        >>> import torch
         >>> Gamma()(torch.full((1, 1, 1, 1), 0.5), torch.tensor([[math.log(2)]])).item()
         0.25
     """
 
-    coordinates = (Coordinate("gamma", limit=_STEEPEST, unit=LOG_FACTOR),)
+    coordinates = (Coordinate("gamma", limit=pixelwise.GAMMA_LIMIT, unit=LOG_FACTOR),)
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Applies gamma curves.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        excess = torch.expm1(per_item(t, x).clamp(-_STEEPEST, _STEEPEST))
-        # c c^(e^t - 1), which is exactly c at t = 0
-        return (x * (excess * x.clamp_min(_DARKEST).log()).exp()).clamp(0, 1)
+        return pixelwise.gamma(x, t)
 
 
 class Sharpness(PhotometricTransform):
@@ -47,7 +38,8 @@ class Sharpness(PhotometricTransform):
     and t = 1 doubles the difference from s. The outermost pixels stay, as in PIL.
 
     Example:
-        >>> dot = F.pad(torch.full((1, 1, 1, 1), 0.5), (1, 1, 1, 1))
+        >>> import torch
+        >>> dot = torch.nn.functional.pad(torch.full((1, 1, 1, 1), 0.5), (1, 1, 1, 1))
         >>> round(Sharpness()(dot, torch.tensor([[-1.0]]))[0, 0, 1, 1].item() * 13 / 0.5, 3)
         5.0
     """
@@ -56,12 +48,7 @@ class Sharpness(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Sharpens images.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        if min(x.shape[-2:]) < 3:
-            return x
-        rows = x[..., :-2, :] + x[..., 1:-1, :] + x[..., 2:, :]
-        box = rows[..., :-2] + rows[..., 1:-1] + rows[..., 2:]
-        detail = (9 * x[..., 1:-1, 1:-1] - box) / 13  # c - s
-        return (x + per_item(t, x) * F.pad(detail, (1, 1, 1, 1))).clamp(0, 1)
+        return pixelwise.sharpen(x, t)
 
 
 class _Blend(PhotometricTransform):
@@ -77,8 +64,7 @@ class _Blend(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Blends images.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        weight = per_item(t, x).abs().clamp(max=1)
-        return (x + weight * (self.target(x) - x)).clamp(0, 1)
+        return pixelwise.blend(x, self.target(x), t.abs().clamp(max=1))
 
 
 class AutoContrast(_Blend):
@@ -88,6 +74,7 @@ class AutoContrast(_Blend):
     below half a level of 8 bits stays unchanged.
 
     Example:
+        >>> import torch
         >>> x = torch.tensor([0.25, 0.5, 0.75]).reshape(1, 1, 1, 3)
         >>> AutoContrast()(x, torch.tensor([[1.0]])).flatten()
         tensor([0.0000, 0.5000, 1.0000])
@@ -97,11 +84,7 @@ class AutoContrast(_Blend):
 
     def target(self, x: Tensor) -> Tensor:
         """Images that reach from 0 to 1.   x: (B, C, H, W)   returns (B, C, H, W)"""
-        low = x.amin(dim=(-2, -1), keepdim=True)
-        span = x.amax(dim=(-2, -1), keepdim=True) - low
-        is_flat = span < 0.5 / (_LEVELS - 1)
-        stretched = (x - low) / torch.where(is_flat, 1.0, span)
-        return torch.where(is_flat, x, stretched)
+        return pixelwise.stretched(x)
 
 
 class Equalize(_Blend):
@@ -112,6 +95,7 @@ class Equalize(_Blend):
     regards e(c) as fixed.
 
     Example:
+        >>> import torch
         >>> x = torch.rand(1, 1, 64, 64) / 2  # dark
         >>> Equalize()(x, torch.tensor([[1.0]])).mean() > 0.45
         tensor(True)
@@ -121,16 +105,7 @@ class Equalize(_Blend):
 
     def target(self, x: Tensor) -> Tensor:
         """Equalised images.   x: (B, C, H, W)   returns (B, C, H, W)"""
-        channels = x.detach().reshape(-1, x.shape[-2] * x.shape[-1])
-        level = (channels * (_LEVELS - 1)).round().clamp(0, _LEVELS - 1).long()
-        counts = torch.zeros(len(level), _LEVELS, dtype=torch.float32, device=x.device)
-        counts.scatter_add_(1, level, torch.ones_like(level, dtype=torch.float32))
-        brightest = counts.gather(1, level.amax(dim=1, keepdim=True))
-        step = ((level.shape[1] - brightest) / (_LEVELS - 1)).floor()
-        below = counts.cumsum(dim=1) - counts
-        curve = ((below + (step / 2).floor()) / step.clamp_min(1)).floor().clamp(max=_LEVELS - 1)
-        equalized = curve.gather(1, level).to(x.dtype) / (_LEVELS - 1)
-        return torch.where(step > 0, equalized, channels).view(x.shape)
+        return pixelwise.equalized(x)
 
 
 class Solarize(PhotometricTransform):
@@ -139,6 +114,7 @@ class Solarize(PhotometricTransform):
     The values jump with t, so there is no useful gradient (`smooth = False`).
 
     Example:
+        >>> import torch
         >>> x = torch.tensor([0.25, 0.5, 1.0]).reshape(1, 1, 1, 3)
         >>> Solarize()(x, torch.tensor([[0.25]])).flatten()
         tensor([0.2500, 0.5000, 0.0000])
@@ -150,8 +126,7 @@ class Solarize(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Inverts bright tones.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        threshold = 1 - per_item(t, x).abs()
-        return torch.where(x > threshold, 1 - x, x).clamp(0, 1)
+        return pixelwise.solarize(x, t)
 
 
 class Posterize(PhotometricTransform):
@@ -162,6 +137,7 @@ class Posterize(PhotometricTransform):
     so there is no useful gradient (`smooth = False`).
 
     Example:
+        >>> import torch
         >>> x = torch.tensor([0.2, 0.4, 1.0]).reshape(1, 1, 1, 3)
         >>> 255 * Posterize()(x, torch.tensor([[1.0]])).flatten()
         tensor([  0.,  64., 192.])
@@ -173,6 +149,4 @@ class Posterize(PhotometricTransform):
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Reduces the levels.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
-        step = torch.exp2(_BITS_LOST * per_item(t, x).abs().clamp(max=1)).round()
-        level = (x * (_LEVELS - 1)).round()
-        return ((level / step).floor() * step / (_LEVELS - 1)).clamp(0, 1)
+        return pixelwise.posterize(x, t)

@@ -8,7 +8,7 @@ from torch import Tensor
 from augerino import lie
 from augerino.coordinate import HALF_IMAGE, Coordinate
 from augerino.errors import InputError
-from augerino.transforms import functional
+from augerino.transforms import functional, pixelwise
 from augerino.transforms.active_rows import ImageTransform
 from augerino.transforms.base import Size, choose
 from augerino.transforms.functional import Padding
@@ -63,20 +63,8 @@ class PixelShift(ImageTransform):
         return self._shift(x, t, self.padding)
 
     def _shift(self, x: Tensor, t: Tensor, padding: Padding) -> Tensor:
-        height, width = x.shape[-2:]
-        right, down = self.pixels(t.detach(), (height, width))
-        row = torch.arange(height, device=x.device) - down.long()[:, None]  # (B, H)
-        column = torch.arange(width, device=x.device) - right.long()[:, None]  # (B, W)
-        source_row = _inside(row, height, padding)
-        source_column = _inside(column, width, padding)
-        source = source_row[:, :, None] * width + source_column[:, None, :]  # (B, H, W)
-        pixels = x.flatten(2)
-        index = source.view(len(x), 1, -1).expand_as(pixels)
-        moved = pixels.gather(2, index).view(x.shape)
-        if padding != "zeros":
-            return moved
-        is_inside = (row == source_row)[:, :, None] & (column == source_column)[:, None, :]
-        return moved * is_inside[:, None]
+        right, down = self.pixels(t.detach(), (x.shape[-2], x.shape[-1]))
+        return pixelwise.shift(x, right, down, padding=padding)
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         """Applies the shift by -t."""
@@ -103,11 +91,3 @@ class PixelShift(ImageTransform):
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor."""
         return {"names": list(self.names), "padding": self.padding}
-
-
-def _inside(index: Tensor, size: int, padding: Padding) -> Tensor:
-    """Positions inside the image for positions anywhere.   index: (B, n)   returns (B, n)"""
-    if padding == "reflection":
-        period = index.remainder(2 * size)
-        return torch.minimum(period, 2 * size - 1 - period)
-    return index.clamp(0, size - 1)
