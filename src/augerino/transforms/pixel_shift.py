@@ -52,8 +52,9 @@ class PixelShift(ImageTransform):
 
     def pixels(self, t: Tensor, size: Size) -> tuple[Tensor, Tensor]:
         """Whole pixels to the right and down.   t: (B, k)   returns (B,) and (B,)"""
-        columns = dict(zip(self.names, lie.at_least_float32(t).unbind(-1), strict=True))
-        still = torch.zeros(len(t), dtype=torch.float32, device=t.device)
+        t = lie.at_least_float32(t)
+        columns = dict(zip(self.names, t.unbind(-1), strict=True))
+        still = torch.zeros_like(t[:, 0])
         right = (columns.get("shift_x", still) * size[1] / 2).round()
         down = (columns.get("shift_y", still) * size[0] / 2).round()
         return right, down

@@ -93,7 +93,7 @@ def equalized(x: Tensor) -> Tensor:
     """Channels with an equalised histogram, as in PIL."""
     channels = x.detach().reshape(-1, x.shape[-2] * x.shape[-1])
     level = (channels * (LEVELS - 1)).round().clamp(0, LEVELS - 1).long()
-    counts = torch.zeros(len(level), LEVELS, dtype=torch.float32, device=x.device)
+    counts = torch.zeros(level.shape[0], LEVELS, dtype=torch.float32, device=x.device)
     counts = counts.scatter_add(1, level, torch.ones_like(level, dtype=torch.float32))
     brightest = counts.gather(1, level.amax(dim=1, keepdim=True))
     step = ((level.shape[1] - brightest) / (LEVELS - 1)).floor()
