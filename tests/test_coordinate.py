@@ -31,7 +31,7 @@ from augerino.coordinate import (
         (COPIES, "+0.5", "25.0 % of copies", None),
         (FACTOR, "×1.50", "×0.50 to ×1.50", "×1.50 to ×1.60"),
         (STRENGTH, "50.0 % strength", "up to 50.0 % strength", None),
-        (TONES, "50.0 % of the tones inverted", "up to 50.0 % of the tones inverted", None),
+        (TONES, "50.0 % of the tones", "up to 50.0 % of the tones", None),
         (LEVELS, "32 levels", "256 to 32 levels", "32 levels to 22 levels"),
         (PIXEL_NOISE, "50.0 % noise", "up to 50.0 % noise", None),
         (SIDE, "50.0 % of the side", "up to 50.0 % of the side", None),

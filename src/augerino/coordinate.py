@@ -174,9 +174,7 @@ LOG_FACTOR = FactorUnit("log-factor", label="log-factor", multiplier=exp_factor)
 SLOPE = FactorUnit("contrast level", label="contrast level", multiplier=contrast_slope)
 FACTOR = FactorUnit("factor - 1", label="factor - 1", multiplier=linear_factor)
 STRENGTH = StrengthUnit("strength", label="% strength", factor=100.0, suffix=" % strength")
-TONES = StrengthUnit(
-    "of the tones", label="% of the tones", factor=100.0, suffix=" % of the tones inverted"
-)
+TONES = StrengthUnit("of the tones", label="% of the tones", factor=100.0, suffix=" % of the tones")
 LEVELS = LevelsUnit("posterize strength", label="posterize strength")
 PIXEL_NOISE = StrengthUnit(
     "noise of full intensity", "noise, % of full intensity", factor=100.0, suffix=" % noise"
