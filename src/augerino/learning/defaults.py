@@ -210,15 +210,20 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
             recipe.start * (1.0 if math.isfinite(coordinate.limit) else _scale(x))
             for coordinate in transform.coordinates
         ]
-        if isinstance(x, dict):
-            transform = On("positions", transform, where="mask" if "mask" in x else None)
-        parts.append(Augmentation(transform, Uniform(starts)))
+        parts.append(Augmentation(on_positions(transform, x), Uniform(starts)))
     return parts[0] if len(parts) == 1 else Chain(*parts)
 
 
 def _is_grey(x: Any, kind: Kind) -> bool:
     """Whether the inputs are images with one channel."""
     return kind in ("images", "masks") and isinstance(x, Tensor) and x.shape[1] == 1
+
+
+def on_positions(transform: Transform, x: Any) -> Transform:
+    """The transform of the positions, if x is a batch of padded point clouds; else itself."""
+    if not isinstance(x, dict):
+        return transform
+    return On("positions", transform, where="mask" if "mask" in x else None)
 
 
 def _chosen(

@@ -184,8 +184,8 @@ def _orbits(
     if dataset.task == "segmentation":
         return []
     augmentation = learned.augmentation
-    device = next(learned.model.parameters()).device
-    model = learned.model.with_nodes(ORBIT_NODES)
+    device = next(learned.ranges_model.parameters()).device
+    model = learned.ranges_model.with_nodes(ORBIT_NODES)
     is_classification = dataset.task == "classification"
     orbits = []
     for coordinate in augmentation.coordinates:

@@ -25,7 +25,7 @@ def write_examples(folder: Path, outcome: Outcome) -> None:
     """Writes transformed examples of each coordinate to `gallery/` in a folder."""
     write_gallery(
         folder / "gallery",
-        outcome.learned.model,
+        outcome.learned.ranges_model,
         examples=outcome.examples,
         truths=outcome.targets,
         class_names=outcome.dataset.class_names,

@@ -82,13 +82,20 @@ def prepare(
     augmentation: Augmentation | None = None,
     recipe: Recipe,
     n_outputs: int | None = None,
+    items: Tensor | None = None,
 ) -> Setup:
-    """Builds and validates a training; arguments as for `learn`."""
+    """Builds and validates a training; other arguments as for `learn`.
+
+    Args:
+        items: indices of the training samples to train on; all by default.
+    """
     if isinstance(data, str | Path):
         data = open_dataset(data, seed=recipe.seed, standardize=True)
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        return _prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
+        return _prepare(
+            net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs, items=items
+        )
 
 
 def _prepare(
@@ -98,6 +105,7 @@ def _prepare(
     augmentation: Augmentation | None,
     recipe: Recipe,
     n_outputs: int | None,
+    items: Tensor | None,
 ) -> Setup:
     check_processes(recipe)
     if n_outputs is not None and n_outputs < 1:
@@ -108,6 +116,8 @@ def _prepare(
         train, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True
     )
     sample = first_batch(loader)
+    if items is not None:
+        loader = loader.only(items)
     n_steps = count_steps(loader)
     n_epochs = recipe.passes(n_steps)
     task = task_of(sample[1])

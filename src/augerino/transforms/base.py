@@ -1,5 +1,6 @@
 """The interface `Transform`, and transforms built from others: `LieTransform`, `On`, `Compose`."""
 
+import copy
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -118,6 +119,16 @@ class Transform(nn.Module):
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor, as values that JSON can store."""
         return {}
+
+    def only(self, names: Sequence[str]) -> "Transform | None":
+        """The same family with some of its coordinates; None if it cannot be restricted."""
+        if tuple(names) == self.names:
+            return copy.deepcopy(self)
+        settings = self.settings()
+        if "names" not in settings:
+            return None
+        others = {key: value for key, value in settings.items() if key != "names"}
+        return type(self)(*names, **others)
 
     def check(self, x: Tensor, t: Tensor) -> None:
         """Raises `InputError` unless x is floating-point and t has one row per input."""
@@ -284,6 +295,11 @@ class On(Transform):
     def without_inverse(self) -> str | None:
         """Name of the part of the inner transform that has no inverse, if any."""
         return self.transform.without_inverse()
+
+    def only(self, names: Sequence[str]) -> "Transform | None":
+        """The same entry under fewer coordinates; None if they cannot be restricted."""
+        inner = self.transform.only(names)
+        return None if inner is None else On(self.key, inner, where=self.where)
 
     def without_gradient(self) -> str | None:
         """Name of the first coordinate without a useful gradient; None if all have one."""
