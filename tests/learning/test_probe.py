@@ -184,6 +184,13 @@ def test_extents_shrink_together_while_the_network_has_no_information():
     assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
 
 
+def test_extents_stay_positive_under_extreme_settings():
+    constant = Sharp()
+    constant.scale.data.zero_()
+    bounds, _ = probed(constant, [0.3, 0.6], settings=ag.ProbeSettings(max_step=10.0))
+    assert all(0 < bound < 1e-20 for bound in bounds.values())
+
+
 def test_extents_shrink_if_all_labels_are_the_same():
     augmentation = ag.Augmentation(Shift(), ag.Uniform([0.5, 0.5]))
     model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
