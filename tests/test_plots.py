@@ -1,4 +1,4 @@
-"""Figures draw what was learned, in the units that a person reads."""
+"""Figures show the learned ranges in readable units."""
 
 import math
 

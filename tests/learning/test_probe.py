@@ -333,7 +333,7 @@ def test_a_probe_resumes_from_its_state_dict():
     assert run(int(STEPS * (ag.ProbeSettings.stop - 0.05))) == run(None)
 
 
-def test_a_regression_is_judged_in_units_of_its_targets_variance():
+def test_a_regression_is_scored_in_units_of_its_target_variance():
     x = torch.linspace(-1, 1, 400)[:, None].repeat(1, 2)
     found = []
     for unit in (1.0, 1000.0):

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from benchmarks import probe_ablation
 
 import augerino as ag
-from benchmarks import probe_ablation
 
 FOLDER = Path(__file__).parents[2] / "docs" / "results" / "probe-ablation"
 
