@@ -95,7 +95,7 @@ class TestThetaEvery:
         with pytest.raises(ag.InputError, match="theta_every must be at least 1, but got 0"):
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=0)
         model.net.requires_grad_(False)
-        with pytest.raises(ag.InputError, match="weights, but there are none to train"):
+        with pytest.raises(ag.InputError, match="but the network has no weights to train"):
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
         with pytest.raises(ag.InputError, match="use method='gradient', or leave theta_every out"):
             ag.Recipe(theta_every=4)

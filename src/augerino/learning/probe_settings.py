@@ -32,7 +32,7 @@ class ProbeSettings:
     shell: float = _number(1.25, 1.001, 100.0)
     """the shell of a range is [e / shell, e], on both sides"""
     centre: float = _number(0.5, 0.0, 1.0)
-    """the centre of a range is [-centre * e, centre * e]; others are drawn from theirs"""
+    """the centre of a range is [-centre * e, centre * e]; other coordinates too"""
     widening: float = _number(1.2, 1.0, 2.0)
     """extent trained on, in units of e: networks degrade at the edge of their training range"""
     margin: float = _number(0.03, 0.0, 1.0)
