@@ -22,7 +22,7 @@ BIN = "Scripts" if os.name == "nt" else "bin"
 
 
 def run(*words: str | Path, cwd: Path = HERE, **variables: str) -> None:
-    """Runs a command and stops with its exit code where it fails."""
+    """Runs a command and exits with its exit code if it fails."""
     environment = {
         key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"
     } | variables
@@ -49,7 +49,7 @@ def make_environment(folder: Path, *what: str) -> Path:
 
 
 def set_up(folder: Path = ENVIRONMENT, *what: str) -> Path:
-    """An environment of our own, made or renewed where the requirements changed."""
+    """A virtual environment, created or updated if the requirements have changed."""
     requirements = (HERE / "pyproject.toml").read_bytes() + (HERE / "constraints.txt").read_bytes()
     digest = hashlib.sha256(requirements).hexdigest()
     stamp, python = folder / "requirements.sha256", folder / BIN / "python"
@@ -66,7 +66,7 @@ def demo(*options: str) -> None:
 
 
 def test(*options: str) -> None:
-    """Check style and types, then run the tests, one thread a worker (options as for pytest)."""
+    """Check style and types, then run the tests, one thread per worker (options as for pytest)."""
     python = set_up()
     run(python, "-m", "ruff", "check", ".")
     run(python, "-m", "ruff", "format", "--check", ".")
@@ -106,7 +106,7 @@ def extras(*options: str) -> None:
 
 
 def coverage(*options: str) -> None:
-    """Run the tests and print what they cover."""
+    """Run the tests and print their coverage."""
     test("--cov=augerino", "--cov-report=term-missing:skip-covered", *options)
 
 

@@ -197,7 +197,7 @@ def read_all(path: Path, **wishes: object) -> None:
 
 
 def try_case(victim: Victim, seed: int) -> str:
-    """Reads one damaged dataset: "read" or "refused"; other errors are raised."""
+    """Reads one damaged dataset: "read" or "rejected"; other errors are raised."""
     random = np.random.default_rng(seed)
     good = victim.file.read_bytes()
     memory = streams.MEMORY
@@ -222,7 +222,7 @@ def try_case(victim: Victim, seed: int) -> str:
         text.encode()
         if "\n" in text or "Traceback" in text:
             raise AssertionError(f"not a one-line error: {text}") from error
-        return "refused"
+        return "rejected"
     finally:
         victim.file.write_bytes(good)
         streams.MEMORY = memory
@@ -271,12 +271,12 @@ def main() -> None:
             slowest = max(slowest, (time.perf_counter() - start, f"seed {seed} ({name})"))
     rise = round(memory.peak() - before)
     for name in names:
-        said = ", ".join(
+        outcomes = ", ".join(
             f"{counts[name, outcome]} {outcome}"
-            for outcome in ("read", "refused", "FAILED")
+            for outcome in ("read", "rejected", "FAILED")
             if counts[name, outcome]
         )
-        print(f"{name:24} {said}")
+        print(f"{name:24} {outcomes}")
     failed = sum(count for (_, outcome), count in counts.items() if outcome == "FAILED")
     print(
         f"{arguments.cases} cases, {failed} failed, {time.perf_counter() - began:.0f} s, "
@@ -284,7 +284,7 @@ def main() -> None:
     )
     if arguments.out is not None:
         kinds = {
-            name: {outcome: counts[name, outcome] for outcome in ("read", "refused", "FAILED")}
+            name: {outcome: counts[name, outcome] for outcome in ("read", "rejected", "FAILED")}
             for name in names
         }
         summary = {

@@ -119,6 +119,19 @@ def _score(model: dict) -> str:
     return f"{name}: {accuracy:.1%}"
 
 
+def ablation_section() -> str:
+    """The ablation of the probe's constants, with its tables folded."""
+    note = (RESULTS / "probe-ablation" / "note.md").read_text().strip()
+    note = note.replace("../recovery/note.md", "#recovery")
+    introduction, *parts = re.split(r"^## ", note, flags=re.MULTILINE)
+    folded = []
+    for part in parts[:-1]:
+        title, body = part.split("\n", maxsplit=1)
+        folded.append(fold(title, body.strip()))
+    conclusion = parts[-1].split("\n", maxsplit=1)[1].strip()
+    return "\n\n".join([f"#{introduction.strip()}", *folded, conclusion])
+
+
 def processes_section() -> str:
     """The bounds learned by one and by two processes."""
     summary = json.loads((RESULTS / "processes" / "summary.json").read_text())
@@ -137,7 +150,7 @@ def robustness_section() -> str:
         for name in ("kill", "fuzz", "soak")
     )
     read = sum(kind["read"] for kind in fuzz["kinds"].values())
-    rejected = sum(kind["refused"] for kind in fuzz["kinds"].values())
+    rejected = sum(kind["rejected"] for kind in fuzz["kinds"].values())
     rows = [
         [
             "`python -m benchmarks.kill`",
@@ -260,6 +273,7 @@ def page() -> str:
         sprites_section(),
         own_data_section(),
         *map(experiment_section, folders),
+        ablation_section(),
         speed_section(),
         processes_section(),
         robustness_section(),

@@ -172,7 +172,7 @@ def test_the_trainers_in_the_docs_are_short():
         assert len(code.splitlines()) <= 40
 
 
-def test_the_results_page_says_what_the_files_say():
+def test_the_results_page_matches_the_files():
     from benchmarks import results_page
 
     assert results_page.PAGE.read_text() == results_page.page(), (

@@ -30,7 +30,7 @@ def test_repeat_stacks_copy_after_copy():
     assert tree.repeat({"x": torch.arange(3)}, 2)["x"].tolist() == [0, 1, 2, 0, 1, 2]
 
 
-def test_batch_size_is_common_or_refused():
+def test_batch_size_is_common_or_rejected():
     assert tree.batch_size((torch.ones(4, 2), {"y": torch.ones(4)})) == 4
     for bad in ((torch.ones(4), torch.ones(3)), "text", torch.tensor(1.0)):
         with pytest.raises(ag.InputError, match="must share their first dimension"):

@@ -67,7 +67,7 @@ def test_a_packed_file_has_a_trial_per_line_sorted_by_name():
     assert list(from_bytes(to_bytes(TRIALS))) == NAMES
 
 
-def test_what_cannot_be_packed_or_unpacked_is_rejected(run, tmp_path):
+def test_invalid_folders_are_not_packed_or_unpacked(run, tmp_path):
     with pytest.raises(InputError, match="one trial 'augerino--lambda---0-1-1', but got two"):
         to_bytes([TRIALS[0], TRIALS[0]])
     with pytest.raises(InputError, match="is not empty"):

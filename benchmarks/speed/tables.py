@@ -38,10 +38,11 @@ def tables(folder: Path, pictures: str = "") -> str:
 def _machine(machine: dict) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     bf16 = "with" if machine["bf16"] else "without"
-    told = "".join(f", {name}={value}" for name, value in machine.get("environment", {}).items())
+    variables = machine.get("environment", {})
+    environment = "".join(f", {name}={value}" for name, value in variables.items())
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['vector instructions']}, "
-        f"{bf16} bf16{told}; {versions}. Load when it began: {machine['load before']}."
+        f"{bf16} bf16{environment}; {versions}. Load when it began: {machine['load before']}."
     )
 
 

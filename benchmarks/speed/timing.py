@@ -86,13 +86,13 @@ def machine() -> dict[str, object]:
         except importlib.metadata.PackageNotFoundError:
             continue
     has_affinity = hasattr(os, "sched_getaffinity")
-    told = {name: os.environ[name] for name in (bf16.ISA_VARIABLE,) if name in os.environ}
+    environment = {name: os.environ[name] for name in (bf16.ISA_VARIABLE,) if name in os.environ}
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),
         "vector instructions": torch.backends.cpu.get_cpu_capability(),
         "bf16": bool(getattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)()),
-        **({"environment": told} if told else {}),
+        **({"environment": environment} if environment else {}),
         "load before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "versions": versions,
     }

@@ -1,7 +1,7 @@
-"""Draws learned ranges, training histories and orbits on matplotlib axes."""
+"""Draws learned ranges and images on matplotlib axes. The report draws everything else."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,6 @@ import torch
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
-from augerino.coordinate import Coordinate, LearnedCoordinate
-from augerino.diagnostics import Orbit
-from augerino.training.state import History
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,76 +76,6 @@ def figure(rows: int, columns: int, width: float, height: float) -> "tuple[Figur
     return fig, list(axes.flat)
 
 
-def draw_distribution(
-    ax: "Axes", coordinate: LearnedCoordinate, start: float, true: float | None = None
-) -> None:
-    """Draws the uniform density of one coordinate, initial and learned.
-
-    Args:
-        ax: axes to draw on.
-        coordinate: the learned coordinate.
-        start: initial extent.
-        true: true extent, if known; drawn as dashed lines.
-    """
-    factor = coordinate.unit.factor
-    _draw_uniform(ax, start * factor, color=START, label="start")
-    _draw_uniform(ax, coordinate.extent * factor, color=LEARNED, label="learned")
-    if true is not None:
-        ax.axvline(-true * factor, color=TRUE, ls="--", lw=1.4, label="true extent")
-        ax.axvline(true * factor, color=TRUE, ls="--", lw=1.4)
-    widest = max(start, coordinate.extent, true or 0)
-    if widest > 0:
-        half_width = min(1.25 * widest, 1.05 * coordinate.limit) * factor
-        ax.set_xlim(-half_width, half_width)
-    ax.set_ylim(bottom=0)
-    ax.set_title(coordinate.name)
-    ax.set_xlabel(coordinate.unit.label)
-    ax.set_yticks([])
-
-
-def _draw_uniform(ax: "Axes", edge: float, *, color: str, label: str) -> None:
-    """Draws the density of the uniform distribution on [-edge, edge]; a line at 0 if edge is 0."""
-    if edge == 0:
-        ax.axvline(0, color=color, lw=1.8, label=label)
-        return
-    height = 1 / (2 * edge)
-    x = [-edge, -edge, edge, edge]
-    y = [0, height, height, 0]
-    ax.fill(x, y, color=color, alpha=0.25, lw=0)
-    ax.plot(x, y, color=color, lw=1.8, label=label)
-
-
-def draw_extent(
-    ax: "Axes",
-    history: History,
-    coordinate: Coordinate,
-    start: float,
-    true: float | None = None,
-) -> None:
-    """Draws the extent of one coordinate over training.
-
-    Args:
-        ax: axes to draw on.
-        history: training history.
-        coordinate: the coordinate whose extent is drawn.
-        start: initial extent.
-        true: true extent, if known; drawn as a dashed line.
-    """
-    factor = coordinate.unit.factor
-    curve = [start, *history.curve(coordinate.name)]
-    ax.plot(range(len(curve)), [value * factor for value in curve], color=LEARNED, lw=1.8)
-    if true is not None:
-        ax.axhline(true * factor, color=TRUE, ls="--", lw=1.4)
-        ax.text(0, true * factor, " true extent", color=TRUE, va="bottom", fontsize=8)
-    ax.set_xlim(0, len(curve) - 1)
-    highest = max([*curve, true or 0])
-    if highest > 0:
-        ax.set_ylim(0, highest * factor * 1.15)
-    ax.set_title(coordinate.name)
-    ax.set_xlabel("epoch")
-    ax.set_ylabel(f"± {coordinate.unit.label}")
-
-
 def draw_ranges(
     ax: "Axes",
     augmentation: Augmentation,
@@ -206,38 +133,6 @@ def draw_image(ax: "Axes", image: Tensor, title: str = "") -> None:
     ax.set_axis_off()
     if title:
         ax.set_title(title, fontsize=8)
-
-
-def draw_orbit(
-    ax: "Axes",
-    curve: Orbit,
-    coordinate: LearnedCoordinate,
-    class_names: Sequence[str],
-    true: float | None = None,
-) -> None:
-    """Draws the probability of every class along the orbit of one input.
-
-    Args:
-        ax: axes to draw on.
-        curve: result of `diagnostics.orbit`.
-        coordinate: coordinate of the orbit; its learned range is shaded.
-        class_names: one per output.
-        true: true extent, if known; drawn as dashed lines.
-    """
-    factor = coordinate.unit.factor
-    values = [value * factor for value in curve.values]
-    for index, probability in enumerate(zip(*curve.outputs, strict=True)):
-        color = CLASSES[index % len(CLASSES)]
-        ax.plot(values, probability, color=color, lw=1.8, label=class_names[index])
-    learned = coordinate.extent * factor
-    ax.axvspan(-learned, learned, color=LEARNED, alpha=0.08, lw=0)
-    if true is not None:
-        for side in (-true, true):
-            ax.axvline(side * factor, color=TRUE, ls="--", lw=1.2)
-    ax.set_xlim(values[0], values[-1])
-    ax.set_ylim(-0.03, 1.03)
-    ax.set_xlabel(f"{coordinate.name}, {coordinate.unit.label}")
-    ax.set_ylabel("probability")
 
 
 def sample_gallery(augmentation: Augmentation, x: Tensor, copies: int, seed: int = 0) -> Tensor:

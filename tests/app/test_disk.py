@@ -61,7 +61,7 @@ def _in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
-def test_a_checkpoint_that_cannot_be_written_leaves_the_earlier_one_and_one_sentence(
+def test_a_failed_write_keeps_the_earlier_checkpoint_with_a_one_line_error(
     monkeypatch, capsys, number
 ):
     assert main([*LEARN, "--out", "whole"]) == 0
@@ -99,7 +99,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_earlier_one_and_one_sent
     assert Path("run/result.json").read_text() == Path("whole/result.json").read_text()
 
 
-def test_a_figure_that_finds_no_room_is_one_sentence_too(monkeypatch, capsys):
+def test_a_figure_on_a_full_disk_is_a_one_line_error(monkeypatch, capsys):
     def full(outcome):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -120,7 +120,7 @@ def test_another_error_of_the_system_keeps_its_traceback(monkeypatch):
 
 
 def test_a_real_disk_of_twenty_megabytes(tmp_path):
-    """In a mount namespace of its own, which nobody else sees; where the system allows that."""
+    """In a mount namespace of its own, if the system allows it."""
     disk = tmp_path / "disk"
     disk.mkdir()
     unshare = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]

@@ -1,4 +1,4 @@
-"""`augerino export`, as a user meets it."""
+"""`augerino export` on the command line."""
 
 import json
 import subprocess
@@ -144,8 +144,8 @@ def test_wrong_input_gets_one_message_and_writes_nothing(capsys, words, message)
 
 def test_a_model_saved_without_its_input_shape_needs_the_option(capsys):
     config = json.loads(Path("run/model/config.json").read_text())
-    for told in (None, {"shape": "big"}, {"shape": [10**9, 10**9]}, [3]):
-        Path("run/model/config.json").write_text(json.dumps({**config, "input": told}))
+    for saved in (None, {"shape": "big"}, {"shape": [10**9, 10**9]}, [3]):
+        Path("run/model/config.json").write_text(json.dumps({**config, "input": saved}))
         assert main(["export", "run", "--to", "onnx"]) == 2
         assert "Pass it as in --shape 3,32,32" in capsys.readouterr().err
 

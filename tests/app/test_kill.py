@@ -1,4 +1,4 @@
-"""Killed at any moment, a run goes on to the same bits. More of it: python -m benchmarks.kill"""
+"""A killed run resumes to bit-identical results. A longer test: python -m benchmarks.kill"""
 
 import json
 import os

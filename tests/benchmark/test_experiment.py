@@ -78,7 +78,7 @@ def test_a_run_keeps_its_trainings_and_ends_with_a_leaderboard(capsys):
     assert "1 trainings, " in capsys.readouterr().out
 
 
-def test_hard_problems_whose_file_is_not_there_are_left_out_of_the_score():
+def test_hard_problems_without_their_file_are_not_scored():
     labels = (np.arange(60) % 10).astype(np.uint8)
     np.savez("mnist.npz", x_train=np.zeros((60, 28, 28), dtype=np.uint8), y_train=labels)
     settings = Recovery(

@@ -54,7 +54,7 @@ def moved(problem, axis, x, t):
 
 
 def distance(x, y):
-    """Of each item from its other, as a share of how much there is to see."""
+    """The difference of each item from its counterpart, relative to its norm."""
     level = (
         x.flatten(1).median(dim=1).values.reshape(-1, *[1] * (x.dim() - 1)) if x.dim() == 4 else 0.0
     )
@@ -93,7 +93,7 @@ def test_there_are_enough_of_every_kind_and_difficulty():
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
-def test_a_difficulty_is_what_it_is_called(problem):
+def test_each_difficulty_matches_its_name(problem):
     assert (problem.n_items <= 300) == (problem.difficulty == "few")
     assert (problem.base.noise > 0) == (problem.base.clutter > 0) == (problem.difficulty == "noisy")
     one, other = (
@@ -150,7 +150,7 @@ class TestSoft:
             once = place_at(problem, axis, base, further)
             assert (
                 distance(once, twice) < 0.16
-            ).all()  # a second warp blurs a little, whatever the label
+            ).all()  # a second warp blurs a little, for any label
 
     def test_nothing_is_lost_at_the_frame_nor_clipped(self, problem, axis):
         base, up = some_base(problem).double(), reached(axis, problem.true[axis.name])[0]
@@ -193,8 +193,8 @@ class TestEvery:
             assert drawn.y.shape == (200, problem.n_outputs) and drawn.y.abs().max() <= 1
             for i, axis in enumerate(problem.axes):
                 if axis.kind == "target":
-                    told = drawn.positions[:, i] / axis.extent
-                    assert any(torch.allclose(told, column) for column in drawn.y.unbind(1))
+                    target = drawn.positions[:, i] / axis.extent
+                    assert any(torch.allclose(target, column) for column in drawn.y.unbind(1))
         else:
             assert set(drawn.y.tolist()) == set(range(problem.n_outputs))
             assert drawn.y.bincount().max() - drawn.y.bincount().min() <= 1

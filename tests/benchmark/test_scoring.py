@@ -32,7 +32,7 @@ def knowing(problem, seed):
 @pytest.mark.parametrize(
     "problems", [[SOFT], [NONE], [FULL], [SIDES], [MIRROR], list(PROBLEMS.values())]
 )
-def test_who_knows_the_answer_has_full_marks(problems):
+def test_the_true_extents_have_the_best_score(problems):
     found = score(Contestant("knows", knowing), problems, seeds=2)
     assert found.overlap.mean == found.overlap.low == found.f1.mean == found.f1.low == 1
 
@@ -49,7 +49,9 @@ def test_who_knows_the_answer_has_full_marks(problems):
         (3.0, 9.0, 1.0),
     ],
 )
-def test_overlap_is_intersection_over_union_or_what_was_left_alone(true, learned, overlap):
+def test_overlap_is_intersection_over_union_or_the_unused_fraction_of_the_limit(
+    true, learned, overlap
+):
     assert Reading("rotate", true, 3.0, 0.06, learned).overlap == pytest.approx(overlap)
 
 
@@ -87,11 +89,11 @@ def test_the_interval_holds_the_mean_and_closes_on_one_seed():
     assert single.overlap.low == single.overlap.high and "to" not in str(single.overlap)
 
 
-def test_what_cannot_be_scored_is_rejected():
+def test_invalid_contestants_and_problems_are_rejected():
     with pytest.raises(ag.InputError, match="returned none for rotate"):
         score(Contestant("silent", lambda problem, seed: {}), [SOFT], seeds=1)
-    with pytest.raises(ag.InputError, match="nothing to score for 'nobody'"):
-        summarize("nobody", [])
+    with pytest.raises(ag.InputError, match="nothing to score for 'mine'"):
+        summarize("mine", [])
     with pytest.raises(ag.InputError, match="nothing to score for 'widest'"):
         score(contestant("widest"), [], seeds=1)
     with pytest.raises(ag.InputError, match="needs a distinct name"):
@@ -142,7 +144,9 @@ def test_every_contestant_runs_on_every_kind_of_coordinate(name):
         ("log-volume", {"method": "gradient", "reg_weight": 0.07}, 0.3, ag.LogVolume),
     ],
 )
-def test_a_contestant_is_what_it_is_called(name, expected, rotate, regularizer, monkeypatch):
+def test_each_contestant_runs_the_method_of_its_name(
+    name, expected, rotate, regularizer, monkeypatch
+):
     given = {}
 
     def learn(net, data, *, recipe, augmentation, regularizer=None, **others):
@@ -186,7 +190,7 @@ def test_a_recipe_is_scored_as_learn_runs_it():
     )
 
 
-def test_lambda_matters_to_those_who_have_one():
+def test_only_contestants_with_a_lambda_depend_on_it():
     problem = ag.benchmark.Problem("small", SOFT.base, ag.Affine2d("rotate"), SOFT.axes, n_items=96)
     recipe = ag.Recipe(epochs=3, batch_size=32, width=2, warm_up=0.0, augmentation_lr=0.1)
     for name in ("squares", "squares-informed", "released", "log-volume"):

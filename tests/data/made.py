@@ -64,7 +64,7 @@ def write_tar(path, members):
 
 
 def shard_folder(root, shards=4, each=10, classes=2, first=0):
-    """Shards of numbered pictures whose classes take turns."""
+    """Shards of numbered pictures of alternating classes."""
     for k in range(shards):
         numbers = range(first + k * each, first + (k + 1) * each)
         pairs = [

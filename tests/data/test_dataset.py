@@ -43,7 +43,7 @@ def test_samples_are_counted_in_every_form(wrap):
     assert dataset(DataLoader(TensorDataset(*pair), batch_size=2)).n_train == 5
 
 
-def test_it_prints_what_it_holds_and_no_tensors():
+def test_the_repr_lists_names_and_no_tensors():
     data = dataset((torch.zeros(5, 3), torch.zeros(5, 1)))
     assert str(data) == "values 3, regression"
     assert "tensor" not in repr(data) and "name='mine'" in repr(data)

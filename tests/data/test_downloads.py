@@ -1,4 +1,4 @@
-"""Downloads: checked, cached, resumed; and one clear sentence where nothing can be had."""
+"""Downloads: checked, cached, resumed; a clear error if a file is not available."""
 
 import hashlib
 import threading

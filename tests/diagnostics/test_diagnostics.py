@@ -40,7 +40,7 @@ def test_evaluation_weighs_items_not_batches_and_puts_the_mode_back():
     assert found.loss == pytest.approx(F.cross_entropy(model(x), y).item(), rel=1e-5)
 
 
-def test_several_known_extents_are_each_told_by_itself():
+def test_several_known_extents_are_each_reported():
     augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([0.5, 0.5]))
     start = {"rotate": 0.3, "scale": 0.3}
     first, second = verdicts(augmentation, start, {"rotate": math.pi / 4, "scale": 1.0})
@@ -122,7 +122,7 @@ def test_a_verdict_without_limits_or_units():
         ),
     ],
 )
-def test_every_distribution_is_told_as_it_is(augmentation, sentence):
+def test_every_distribution_is_described(augmentation, sentence):
     (verdict,) = verdicts(augmentation, augmentation.extent)
     assert verdict.sentence == sentence
 

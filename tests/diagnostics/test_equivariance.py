@@ -15,7 +15,7 @@ QUARTERS = torch.tensor([0.0, math.pi / 2, math.pi])
 
 
 class Place(nn.Module):
-    """Tells left from right, whatever it sees."""
+    """Predicts left or right from the position, independent of the image."""
 
     def forward(self, x):
         ramp = torch.linspace(-3, 3, x.shape[-1], dtype=x.dtype).expand(len(x), 1, *x.shape[-2:])
@@ -30,7 +30,7 @@ def test_a_pointwise_network_follows_every_quarter_turn_exactly():
     assert max(found.labels) < 0.01 and max(found.probabilities) < 1e-5
 
 
-def test_a_network_that_knows_its_place_does_not():
+def test_a_position_dependent_network_is_not_equivariant():
     found = equivariance_curve(Place(), smooth_images(), TURN, "rotate", QUARTERS)
     assert found.labels == pytest.approx([0.0, 0.5, 1.0], abs=0.05)
     assert found.probabilities[0] < 1e-6 and found.probabilities[2] > 0.5
@@ -46,7 +46,7 @@ def test_averaging_over_turns_lowers_the_error():
     assert mean.probabilities[2] < bare.probabilities[2] / 3
 
 
-def test_only_the_pixels_asked_for_are_compared():
+def test_only_the_selected_pixels_are_compared():
     left = torch.zeros(3, 24, 24, dtype=torch.bool)
     left[:, :, :4] = True
     x = smooth_images()
@@ -59,7 +59,7 @@ def test_only_the_pixels_asked_for_are_compared():
     assert nothing.labels == nothing.probabilities == [0.0]
 
 
-def test_the_mode_is_put_back_and_a_wrong_name_is_told():
+def test_the_mode_is_restored_and_a_wrong_name_is_reported():
     net = nn.Conv2d(2, 4, 1).double().train()
     equivariance_curve(net, smooth_images(), TURN, "rotate", QUARTERS)
     assert net.training

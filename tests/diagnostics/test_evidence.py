@@ -95,7 +95,7 @@ def sentence(bound, **options):
     return verdict
 
 
-def test_a_symmetry_is_told_with_its_interval():
+def test_a_symmetry_is_reported_with_its_interval():
     verdict = sentence(0.2)
     assert (
         verdict.answer == "symmetry"
@@ -110,7 +110,7 @@ def test_no_extent_is_no_symmetry():
     assert verdict.answer == "none" and "no symmetry found" in verdict.sentence
 
 
-def test_a_bound_below_what_the_data_bear_says_both():
+def test_a_bound_below_the_edge_reports_both():
     verdict = sentence(0.11)
     assert verdict.answer == "symmetry" and "held-out loss stays flat up to" in verdict.sentence
 
@@ -124,7 +124,7 @@ def test_a_bound_still_on_its_way_decides_nothing():
     )
 
 
-def test_a_network_that_knows_nothing_decides_nothing():
+def test_a_network_at_chance_is_undecided():
     verdict = sentence(0.2, sharpness=0.0)
     assert verdict.answer == "undecided" and "no better than chance" in verdict.sentence
 
@@ -193,7 +193,7 @@ def test_an_interval_of_factors_names_one_edge(edge, interval, sentence):
 @pytest.mark.parametrize(
     ("probability", "answer"), [(0.5, "full"), (0.02, "none"), (0.25, "undecided")]
 )
-def test_flips_are_judged_by_what_mirroring_does(probability, answer):
+def test_flips_are_decided_by_the_loss_of_mirrored_samples(probability, answer):
     class Side(nn.Module):
         def __init__(self, sharpness):
             super().__init__()
@@ -240,7 +240,7 @@ def follower(bound):
     )
 
 
-def test_masks_are_asked_where_they_say_something():
+def test_evidence_uses_only_valid_pixels_of_masks():
     x = (
         torch.rand(12, 1, 9, 9, generator=torch.Generator().manual_seed(0)).cumsum(-1) > 2.5
     ).float()
@@ -280,13 +280,13 @@ def test_a_symmetry_of_masks_is_an_equivariance():
     )
 
 
-def test_mirrored_masks_are_told_as_such():
+def test_mirrored_masks_are_reported_as_such():
     known, harmless, harm = (
         Estimate(1.0, 0.9, 1.1),
         Estimate(0.0, 0.0, 0.0),
         Estimate(0.9, 0.8, 1.0),
     )
-    told = []
+    sentences = []
     for probability, rise in ((0.5, harmless), (0.02, harm)):
         evidence = CoordinateEvidence(
             "flip_horizontal",
@@ -304,12 +304,12 @@ def test_mirrored_masks_are_told_as_such():
         augmentation = ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([probability]))
         findings = Evidence(10, 2.0, known, {"flip_horizontal": evidence})
         options = {"evidence": findings, "followed": augmentation.names, "output_name": "masks"}
-        told += [
+        sentences += [
             verdict.sentence for verdict in verdicts(augmentation, augmentation.extent, **options)
         ]
     assert (
-        "equivariant, masks follow under mirroring" in told[0]
-        and "no symmetry found, mirroring raises the held-out loss" in told[1]
+        "equivariant, masks follow under mirroring" in sentences[0]
+        and "no symmetry found, mirroring raises the held-out loss" in sentences[1]
     )
 
 

@@ -50,8 +50,8 @@ class TestSteps:
         (axis,) = written(tmp_path, classifier(rotation(bound)), torch.rand(1, 3, 8, 8))[
             "coordinates"
         ]
-        reach = max(abs(value) for value in axis["values"])
-        assert 0.2 * math.pi < reach <= math.pi + 1e-6
+        largest = max(abs(value) for value in axis["values"])
+        assert 0.2 * math.pi < largest <= math.pi + 1e-6
         assert axis["inside"][axis["values"].index(0.0)]
 
     def test_an_interval_is_as_lopsided_as_it_was_learned(self, tmp_path):
@@ -152,7 +152,7 @@ class TestModel:
         assert len(data["strips"]) == 2 and len(data["strips"][0]["predictions"][0]["values"]) == 1
         assert len(data["examples"][0]["truth"]) == 1
 
-    def test_a_segmentation_is_judged_in_the_moved_frame(self, tmp_path):
+    def test_a_segmentation_is_scored_in_the_transformed_frame(self, tmp_path):
         class Bright(nn.Module):
             def forward(self, x):
                 score = 40 * (x.mean(1, keepdim=True) - 0.5)
@@ -170,7 +170,7 @@ class TestModel:
             {key["color"] for key in data["legend"]}
         ) == 2
 
-    def test_what_is_ignored_or_comes_from_outside_is_hatched_and_counts_nowhere(self, tmp_path):
+    def test_ignored_and_outside_pixels_are_hatched_and_not_counted(self, tmp_path):
         class Zero(nn.Module):
             def forward(self, x):
                 return torch.cat([torch.ones_like(x), -torch.ones_like(x)], 1)
@@ -206,7 +206,7 @@ class TestModel:
             (0, 0x72, 0xB2)
         }
 
-    def test_masks_without_a_truth_are_shown_and_not_judged(self, tmp_path):
+    def test_masks_without_a_target_are_shown_but_not_scored(self, tmp_path):
         model = ag.EquivariantModel(nn.Conv2d(1, 3, 1), rotation(), average=ag.mean_log_prob)
         data = written(
             tmp_path,

@@ -1,4 +1,4 @@
-"""Label maps judged: what a confusion matrix valid_mask, and the shares read off it."""
+"""Label maps: the confusion matrix and the scores computed from it."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_every_known_pixel_is_counted_once_and_batches_add_up():
     assert whole[1, 2] == ((target == 1) & (predicted == 2)).sum()
 
 
-def test_shares_are_what_they_say():
+def test_accuracy_and_iou_follow_their_definitions():
     predicted, target = maps()
     found, known = confusion(predicted, target, 4), target != 255
     assert pixel_accuracy(found) == pytest.approx(
@@ -38,7 +38,7 @@ def test_shares_are_what_they_say():
     assert mean_iou(found) == pytest.approx(iou(found).mean().item())
 
 
-def test_what_is_ignored_changes_nothing():
+def test_ignored_pixels_change_nothing():
     predicted, target = maps()
     other = torch.where(target == 255, 3 - predicted, predicted)
     assert torch.equal(confusion(other, target, 4), confusion(predicted, target, 4))
@@ -55,12 +55,12 @@ def test_a_perfect_prediction_and_classes_that_do_not_occur():
     assert iou(found).isnan().tolist() == [False, False, True, True, True]
 
 
-def test_where_no_pixel_counts_there_is_no_share():
+def test_without_valid_pixels_there_is_no_accuracy():
     found = confusion(torch.zeros(2, 3, dtype=torch.long), torch.full((2, 3), 255), 2)
     assert math.isnan(pixel_accuracy(found)) and math.isnan(mean_iou(found)) and found.sum() == 0
 
 
-def test_shapes_and_labels_that_do_not_fit_are_told():
+def test_shapes_and_labels_that_do_not_fit_are_reported():
     with pytest.raises(ag.InputError, match=r"the same shape, but are \(2, 3\) and \(3, 2\)"):
         confusion(torch.zeros(2, 3), torch.zeros(3, 2), 2)
     with pytest.raises(

@@ -81,7 +81,7 @@ def test_the_kind_of_data_is_read_from_its_shape(x, y, kind):
         ("points", {"coordinates": "rotate_z,shear_xy"}, ("rotate_z", "shear_xy")),
     ],
 )
-def test_groups_and_coordinates_choose_what_is_learned(kind, changes, names):
+def test_groups_and_coordinates_select_the_learned_coordinates(kind, changes, names):
     assert default_augmentation(ag.Recipe(**changes), kind).names == names
 
 

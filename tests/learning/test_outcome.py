@@ -163,7 +163,7 @@ def test_a_setup_keeps_its_random_state():
     recipe = ag.Recipe(**QUICK)
     whole = ag.learn(None, (DATA.x, DATA.y), recipe=recipe)
     setup = prepare(None, (DATA.x, DATA.y), recipe=recipe)
-    torch.rand(7)  # whatever happens in between
+    torch.rand(7)  # other draws in between
     before = torch.get_rng_state()
     found = train(setup).model.state_dict()
     assert torch.equal(before, torch.get_rng_state())

@@ -184,6 +184,13 @@ def test_extents_shrink_together_while_the_network_has_no_information():
     assert bounds["first"] < 0.1 and bounds["second"] == pytest.approx(2 * bounds["first"])
 
 
+def test_extents_stay_positive_under_extreme_settings():
+    constant = Sharp()
+    constant.scale.data.zero_()
+    bounds, _ = probed(constant, [0.3, 0.6], settings=ag.ProbeSettings(max_step=10.0))
+    assert all(0 < bound < 1e-20 for bound in bounds.values())
+
+
 def test_extents_shrink_if_all_labels_are_the_same():
     augmentation = ag.Augmentation(Shift(), ag.Uniform([0.5, 0.5]))
     model = ag.InvariantModel(Sharp(), augmentation, average=ag.mean_log_prob)
@@ -326,7 +333,7 @@ def test_a_probe_resumes_from_its_state_dict():
     assert run(int(STEPS * (ag.ProbeSettings.stop - 0.05))) == run(None)
 
 
-def test_a_regression_is_judged_in_units_of_its_targets_variance():
+def test_a_regression_is_scored_in_units_of_its_target_variance():
     x = torch.linspace(-1, 1, 400)[:, None].repeat(1, 2)
     found = []
     for unit in (1.0, 1000.0):

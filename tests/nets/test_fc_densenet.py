@@ -109,7 +109,7 @@ def test_dropout_is_the_papers_and_can_be_left_out():
 
 
 @pytest.mark.parametrize("layers", [(), (2, 2), (2, 0, 2), (1,) * 23, (1, 10**9, 1)])
-def test_blocks_that_cannot_be_are_refused_before_memory_is_taken(layers):
+def test_impossible_blocks_are_rejected_before_allocation(layers):
     with pytest.raises(ValueError, match="odd number of counts"):
         FCDenseNet(3, 2, layers=layers)
 

@@ -200,7 +200,7 @@ def test_width_and_depth_are_chosen():
     assert torch.equal(again.eval()(batch), net.eval()(batch))
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_settings_and_atoms_are_rejected():
     with pytest.raises(ValueError, match="one of trivial, T3, but got 'SE3'"):
         LieResNet(1, group="SE3")
     with pytest.raises(ValueError, match="neighbours must be at least 1"):

@@ -1,4 +1,4 @@
-"""The small network for point clouds: blind to order and padding, and to nothing else."""
+"""The small network for point clouds: invariant to order and padding only."""
 
 import pytest
 import torch

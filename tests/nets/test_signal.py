@@ -1,4 +1,4 @@
-"""The small network for signals: any length, and it can tell when."""
+"""The small network for signals: any length, sensitive to time."""
 
 import pytest
 import torch
@@ -23,7 +23,7 @@ def test_every_output_can_depend_on_every_sample():
     )
 
 
-def test_it_can_tell_an_early_pulse_from_a_late_one():
+def test_it_distinguishes_an_early_pulse_from_a_late_one():
     x, y = torch.zeros(64, 1, 128), torch.arange(64) % 2
     x[torch.arange(64), 0, 30 + 64 * y + torch.arange(64) // 2 % 8] = 1.0
     net = SmallSignalNet(1, 2, width=4)

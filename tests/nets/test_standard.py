@@ -1,4 +1,4 @@
-"""The usual fixed augmentation: what it does to pixels, when, and that gradients pass."""
+"""The usual fixed augmentation: its effect on pixels, its modes, and its gradients."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def pictures(n=200, side=8):
 
 
 class TestStandard:
-    def test_it_acts_in_training_only_unless_told(self):
+    def test_it_acts_in_training_only_by_default(self):
         x, layer = pictures(), Standard(2, cutout=3)
         assert not torch.equal(layer(x), x)
         layer.eval()
@@ -53,7 +53,7 @@ class TestStandard:
         found = Standard(2, cutout=2)(pictures(50))
         assert len({image.numpy().tobytes() for image in found}) > 40
 
-    def test_gradients_reach_what_stands_before(self):
+    def test_gradients_reach_earlier_modules(self):
         x = torch.rand(2, 1, 5, 5, dtype=torch.float64, requires_grad=True)
 
         def layer(x):

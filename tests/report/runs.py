@@ -132,7 +132,7 @@ def coordinates() -> list[dict]:
 
 
 def augmentation() -> ag.Augmentation:
-    """The augmentation that `coordinates` tell of."""
+    """The augmentation that `coordinates` describe."""
     affine = ag.Augmentation(
         ag.Affine2d("rotate", "translate_x", "scale"), ag.Uniform([0.785, 0.99, 0.02])
     )
@@ -223,20 +223,20 @@ def result(**given) -> dict:
 
 
 def history(epochs: int = 40) -> list[dict]:
-    """A history.json in which bounds go from their start to what was learned."""
+    """A history.json in which extents go from their start to the learned ones."""
     ends = [(c["name"], c["start"], c["learned"]) for c in coordinates()]
     records = []
     for epoch in range(1, epochs + 1):
-        share = 1 - math.exp(-4 * epoch / epochs)
-        spread = {name: start + (learned - start) * share for name, start, learned in ends}
+        progress = 1 - math.exp(-4 * epoch / epochs)
+        extent = {name: start + (learned - start) * progress for name, start, learned in ends}
         loss = 1.3 * math.exp(-5 * epoch / epochs) + 0.05
         records.append(
             {
                 "epoch": epoch,
                 "loss": loss,
-                "penalty": -0.05 * share,
-                "total": loss - 0.05 * share,
-                "extent": spread,
+                "penalty": -0.05 * progress,
+                "total": loss - 0.05 * progress,
+                "extent": extent,
                 "lr": 0.01,
                 "seconds": 1.0,
             }

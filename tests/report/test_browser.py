@@ -66,7 +66,7 @@ def pages(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, pages):
-    """Opens a page; at the end nothing may have been complained of or asked for."""
+    """Opens a page; no warning and no request may have occurred at the end."""
     contexts, troubles = [], []
 
     def opened(name, **options):

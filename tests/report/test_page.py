@@ -1,4 +1,4 @@
-"""The page: what it shows, what it leaves out, what it never lets through."""
+"""The page: its content, its handling of missing values, and its escaping."""
 
 import base64
 import copy
@@ -99,7 +99,7 @@ def mask_run(tmp_path_factory) -> Path:
 
 
 class TestMasks:
-    def test_words_and_numbers_are_those_of_masks(self, mask_run):
+    def test_the_report_of_masks_uses_their_words_and_scores(self, mask_run):
         page = page_of(mask_run)
         for words in (
             "Pixel accuracy on",
@@ -123,7 +123,9 @@ class TestMasks:
         page = page_of(mask_run, run)
         assert "pixel accuracy or accuracy" in page.text and "mean IoU" in page.text
 
-    def test_what_is_no_colour_or_no_file_of_the_gallery_is_left_out(self, mask_run, tmp_path):
+    def test_invalid_colours_and_foreign_files_are_left_out_of_the_gallery(
+        self, mask_run, tmp_path
+    ):
         other = tmp_path / "run"
         shutil.copytree(mask_run, other)
         file = other / "gallery" / "gallery.json"
@@ -342,7 +344,7 @@ class TestComparison:
         ]
         assert len(columns) == 3
 
-    def test_folders_of_the_same_name_are_told_apart(self, run, tmp_path):
+    def test_folders_of_the_same_name_are_distinguished(self, run, tmp_path):
         twin = changed(run, tmp_path / "sprites")
         out = write_report([run, twin], tmp_path / "both.html")
         text = Page(out.read_text()).text
@@ -504,7 +506,7 @@ class TestSafety:
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio that WCAG asks to be at least 4.5 for text."""
+    """The contrast ratio; WCAG requires at least 4.5 for text."""
 
     def luminance(color):
         parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -1,4 +1,4 @@
-"""Freed memory is kept where a program of ours says so, and nobody else has said otherwise."""
+"""Freed memory is kept by our programs, unless the environment configures malloc."""
 
 import ctypes
 import os
@@ -53,14 +53,16 @@ def test_a_large_piece_that_was_freed_is_not_cleared_again():
 
 
 @pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES"])
-def test_what_the_environment_says_of_malloc_holds(monkeypatch, name):
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("told malloc all the same"))
+def test_settings_of_malloc_in_the_environment_are_kept(monkeypatch, name):
+    monkeypatch.setattr(
+        ctypes, "CDLL", lambda name: pytest.fail("malloc was configured nevertheless")
+    )
     monkeypatch.setenv(name, "1")
     assert not allocator.keep_memory()
 
 
 @pytest.mark.parametrize("error", [OSError, TypeError, AttributeError])
-def test_another_c_library_is_left_alone(monkeypatch, error):
+def test_another_c_library_is_not_touched(monkeypatch, error):
     def missing(name):
         raise error
 
@@ -69,7 +71,7 @@ def test_another_c_library_is_left_alone(monkeypatch, error):
     assert not allocator.keep_memory()
 
 
-def test_the_command_says_so(monkeypatch):
-    said = []
-    monkeypatch.setattr("augerino.app.cli.keep_memory", lambda: said.append(True))
-    assert main(["list"]) == 0 and said
+def test_the_command_keeps_freed_memory(monkeypatch):
+    called = []
+    monkeypatch.setattr("augerino.app.cli.keep_memory", lambda: called.append(True))
+    assert main(["list"]) == 0 and called

@@ -1,4 +1,4 @@
-"""bf16 is used where it pays, and refused where it would end the process."""
+"""bf16 is used where it is faster, and rejected where it would crash the process."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def tiles(monkeypatch):
-    """A processor that announces AMX, and nobody has told oneDNN to leave it alone."""
+    """A processor with AMX, which no environment variable disables."""
     monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: True)
     monkeypatch.delenv(bf16.ISA_VARIABLE, raising=False)
     bf16.works.cache_clear()
@@ -31,7 +31,7 @@ def test_auto_takes_bf16_only_where_a_trial_succeeds(tiles, monkeypatch, trial, 
     assert choose_precision("auto", CPU) == expected
 
 
-def test_bf16_that_would_end_the_process_is_refused_in_a_sentence(tiles, monkeypatch):
+def test_bf16_that_would_crash_the_process_is_rejected(tiles, monkeypatch):
     monkeypatch.setattr(bf16, "_TRIAL", "import os; os.abort()")
     with pytest.raises(
         ag.InputError,
@@ -41,12 +41,12 @@ def test_bf16_that_would_end_the_process_is_refused_in_a_sentence(tiles, monkeyp
     assert choose_precision("float32", CPU) == "float32"
 
 
-@pytest.mark.parametrize("told", ["AVX512_CORE_BF16", "avx2"])
+@pytest.mark.parametrize("isa", ["AVX512_CORE_BF16", "avx2"])
 def test_whoever_keeps_onednn_from_amx_needs_no_trial_and_is_faster_in_float32(
-    tiles, monkeypatch, told
+    tiles, monkeypatch, isa
 ):
     monkeypatch.setattr(bf16, "_TRIAL", "import os; os.abort()")
-    monkeypatch.setenv(bf16.ISA_VARIABLE, told)
+    monkeypatch.setenv(bf16.ISA_VARIABLE, isa)
     assert bf16.works() and choose_precision("bf16", CPU) == "bf16"
     assert choose_precision("auto", CPU) == "float32"
 
@@ -71,7 +71,7 @@ def test_a_processor_without_tiles_needs_no_trial(tiles, monkeypatch):
     assert bf16.works()
 
 
-def test_what_is_tried_is_a_product_in_bf16():
+def test_the_trial_is_a_product_in_bf16():
     """With the setting of conftest.py, since this machine may be one that needs it."""
     done = subprocess.run(
         [sys.executable, "-c", bf16._TRIAL + "; print(a.dtype, (a @ a)[0, 0].item())"],

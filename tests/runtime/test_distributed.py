@@ -58,7 +58,7 @@ def start(words, folder, processes=2):
 
 
 def finish(running):
-    """Exit codes and what each process said, in the order of their numbers."""
+    """Exit codes and output of each process, in the order of their ranks."""
     try:
         said = [process.communicate(timeout=LIMIT) for process in running]
     finally:
@@ -73,7 +73,7 @@ def finish(running):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What two processes found, and the folder with their checkpoints."""
+    """Results of two processes, and the folder of their checkpoints."""
     folder = tmp_path_factory.mktemp("two")
     script.looped(folder / "one.safetensors", crash_at=(2, 4))
     shard_folder(folder / "shards", shards=8, each=10)
@@ -86,7 +86,7 @@ def found(tmp_path_factory):
 
 @pytest.mark.parametrize("maps", [False, True], ids=["classes", "label maps with ignored pixels"])
 def test_gradients_are_those_of_the_joined_batch(found, maps):
-    """Seven items over two processes are four and three: neither share may count for a half."""
+    """Seven items over two processes are four and three: neither part has a weight of one half."""
     alone, loss, total = script.gradients(maps)
     assert "model.augmentation.distribution.raw_bound" in alone and all(
         grad.abs().sum() > 0 for grad in alone.values()
@@ -139,11 +139,13 @@ def test_each_process_draws_noise_of_its_own(found):
 
 
 def test_each_process_reads_shards_of_its_own(found):
-    (first, bounds, asked), (second, other_bounds, _) = (result["sharded"] for result in found[0])
+    (first, bounds, n_probe_items), (second, other_bounds, _) = (
+        result["sharded"] for result in found[0]
+    )
     assert [len(batch) for batch in first] == [len(batch) for batch in second] == [4] * 10
-    lots = [{item // 10 for batch in batches for item in batch} for batches in (first, second)]
-    assert [len(own) for own in lots] == [4, 4] and not lots[0] & lots[1]
-    assert bounds == other_bounds and asked == 16
+    shards = [{item // 10 for batch in batches for item in batch} for batches in (first, second)]
+    assert [len(own) for own in shards] == [4, 4] and not shards[0] & shards[1]
+    assert bounds == other_bounds and n_probe_items == 16
 
 
 def test_resuming_in_mid_epoch_equals_never_having_stopped(found):
@@ -166,7 +168,7 @@ def test_a_checkpoint_of_one_process_goes_on_in_two_and_the_other_way_round(foun
     assert len(drawn) == 8
 
 
-def test_what_the_first_makes_or_cannot_make_is_the_same_in_all(found):
+def test_values_and_errors_of_the_first_process_reach_all(found):
     assert [result["agreed"] for result in found[0]] == ["said by 0"] * 2
     assert [result["error"] for result in found[0]] == ["only the first knows"] * 2
 
@@ -250,11 +252,11 @@ def test_torchrun_leaves_one_run_one_report_and_one_voice(data):
     ],
     ids=["another command", "option"],
 )
-def test_bad_use_is_told_once(data, words, sentence):
+def test_invalid_use_is_reported_once(data, words, sentence):
     codes, out, errors = finish(start(["-m", "augerino", *words], data))
     assert codes == [2, 2]
-    told = [text for text in errors if sentence in text]
-    assert len(told) == 1 and "Traceback" not in "".join(errors) and not any(out)
+    reporting = [text for text in errors if sentence in text]
+    assert len(reporting) == 1 and "Traceback" not in "".join(errors) and not any(out)
     assert not (data / "runs").exists()
 
 

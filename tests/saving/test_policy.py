@@ -179,7 +179,7 @@ def edited(**settings):
         (json.dumps(edited(bound=[0.1, 0.2])), "delete its 'parameters'"),
     ],
 )
-def test_damaged_foreign_and_newer_files_are_refused_in_one_sentence(tmp_path, content, message):
+def test_damaged_foreign_and_newer_files_are_one_line_errors(tmp_path, content, message):
     (tmp_path / "p.json").write_text(content)
     with pytest.raises(ag.InputError, match=message):
         ag.Policy.load(tmp_path / "p.json")

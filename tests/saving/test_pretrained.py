@@ -169,9 +169,9 @@ def test_transforms_of_your_own_are_named_at_loading(tmp_path):
     )
 
 
-def test_an_averaging_rule_of_your_own_is_refused_before_anything_is_written(tmp_path):
+def test_a_custom_averaging_rule_is_rejected_before_anything_is_written(tmp_path):
     own = ag.Average("median", *[lambda y: y] * 3)
-    with pytest.raises(ag.InputError, match="'median' is your own"):
+    with pytest.raises(ag.InputError, match="'median' is custom"):
         ag.save_pretrained(
             ag.InvariantModel(SmallCNN(3, 4), rotation(), average=own), tmp_path / "m"
         )
@@ -179,7 +179,7 @@ def test_an_averaging_rule_of_your_own_is_refused_before_anything_is_written(tmp
 
 
 class TestFolders:
-    def test_an_earlier_save_is_replaced_and_what_lies_beside_it_stays(self, tmp_path):
+    def test_an_earlier_save_is_replaced_and_other_files_stay(self, tmp_path):
         ag.save_pretrained(model(), tmp_path / "m")
         (tmp_path / "m" / "notes.txt").write_text("mine")
         later = model()
@@ -189,9 +189,9 @@ class TestFolders:
         assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
 
     @pytest.mark.parametrize("name", ["thesis.txt", "config.json", "model.safetensors"])
-    def test_a_folder_of_something_else_is_left_alone(self, tmp_path, name):
+    def test_a_folder_of_other_files_is_not_touched(self, tmp_path, name):
         (tmp_path / name).write_text("{}")
-        with pytest.raises(ag.InputError, match="holds something else"):
+        with pytest.raises(ag.InputError, match="is not a saved model"):
             ag.save_pretrained(model(), tmp_path)
         assert [path.name for path in tmp_path.iterdir()] == [name] and (
             tmp_path / name
@@ -200,7 +200,7 @@ class TestFolders:
     def test_a_file_is_not_a_folder(self, tmp_path):
         (tmp_path / "file").write_text("mine")
         for path in ("file", "file/below"):
-            with pytest.raises(ag.InputError, match=r"something else|Cannot make the folder"):
+            with pytest.raises(ag.InputError, match=r"is not a saved model|Cannot make the folder"):
                 ag.save_pretrained(model(), tmp_path / path)
 
     def test_the_shape_of_inputs_is_kept_where_it_is_given(self, tmp_path):
@@ -215,7 +215,7 @@ class TestDamage:
         ag.save_pretrained(model(), tmp_path / "m")
         return tmp_path / "m"
 
-    def refuse(self, folder, message):
+    def assert_rejected(self, folder, message):
         with pytest.raises(ag.InputError, match=message) as caught:
             ag.from_pretrained(folder)
         assert "\n" not in str(caught.value)
@@ -225,10 +225,10 @@ class TestDamage:
         (folder / "config.json").write_text(json.dumps({**config, **changes}))
 
     def test_a_missing_folder_or_file_is_named(self, folder, tmp_path):
-        self.refuse(tmp_path / "nowhere", "it has no config.json")
+        self.assert_rejected(tmp_path / "nowhere", "it has no config.json")
         for name in ("model.safetensors", "policy.json"):
             (folder / name).rename(tmp_path / name)
-            self.refuse(folder, name)
+            self.assert_rejected(folder, name)
             (tmp_path / name).rename(folder / name)
 
     @pytest.mark.parametrize(
@@ -236,15 +236,15 @@ class TestDamage:
     )
     def test_a_configuration_that_is_none(self, folder, content):
         (folder / "config.json").write_bytes(content)
-        self.refuse(folder, "config.json")
+        self.assert_rejected(folder, "config.json")
 
     def test_weights_cut_short_changed_or_of_another_model(self, folder, tmp_path):
         whole = (folder / "model.safetensors").read_bytes()
         for content in (b"", whole[:50], whole[:-7], b"\x80\x04pickle"):
             (folder / "model.safetensors").write_bytes(content)
-            self.refuse(folder, r"model\.safetensors is not readable")
+            self.assert_rejected(folder, r"model\.safetensors is not readable")
         (folder / "model.safetensors").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        self.refuse(folder, "is not the file that config.json was written with")
+        self.assert_rejected(folder, "is not the file that config.json was written with")
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -288,7 +288,7 @@ class TestDamage:
         self.edit(folder, **changes)
         if "action" in changes:
             self.edit(folder, kind="EquivariantModel")
-        self.refuse(folder, message)
+        self.assert_rejected(folder, message)
 
 
 @pytest.mark.extras
@@ -313,7 +313,7 @@ class TestTimm:
         )
         assert ag.from_pretrained(tmp_path / "m")(torch.rand(2, 1, 32, 32)).shape == (2, 2)
 
-    def test_one_whose_name_does_not_tell_all_has_to_be_passed(self, tmp_path):
+    def test_a_network_that_its_name_does_not_define_must_be_passed(self, tmp_path):
         ag.save_pretrained(
             ag.InvariantModel(self.make(num_classes=4, global_pool="max"), rotation()),
             tmp_path / "m",
@@ -324,7 +324,7 @@ class TestTimm:
     @pytest.mark.parametrize(
         "name", ["hf-hub:someone/something", "local-dir:/etc", "resnet10t.evil/..", "no_such_net"]
     )
-    def test_a_name_that_would_fetch_something_is_refused(self, tmp_path, name):
+    def test_a_name_that_needs_a_download_is_rejected(self, tmp_path, name):
         ag.save_pretrained(model(self.make(num_classes=4)), tmp_path / "m")
         config = json.loads((tmp_path / "m" / "config.json").read_text())
         config["net"]["name"] = name

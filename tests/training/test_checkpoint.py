@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not there, exact, and never executed."""
+"""Checkpoints: complete or absent, exact, and never executed."""
 
 import json
 import math
@@ -37,7 +37,7 @@ def test_round_trip_is_exact(tmp_path):
         )
 
 
-def test_objects_are_refused_at_saving_and_the_file_is_left_alone(tmp_path):
+def test_objects_are_rejected_at_saving_and_the_file_is_not_touched(tmp_path):
     (tmp_path / "c").write_text("precious")
     with pytest.raises(TypeError, match="but got a object"):
         checkpoint.save(tmp_path / "c", {"x": object()})
@@ -63,12 +63,12 @@ def written(path, content: bytes):
         (b"\xff" * 8 + b"{}", "not a readable checkpoint"),
     ],
 )
-def test_what_is_no_checkpoint_is_refused_in_one_sentence(tmp_path, content, message):
+def test_a_file_that_is_no_checkpoint_is_a_one_line_error(tmp_path, content, message):
     with pytest.raises(ag.InputError, match=message):
         checkpoint.load(written(tmp_path / "c", content))
 
 
-def test_truncated_newer_and_foreign_files_are_refused(tmp_path):
+def test_truncated_newer_and_foreign_files_are_rejected(tmp_path):
     from safetensors.torch import save
 
     checkpoint.save(tmp_path / "c", STATE)
@@ -134,7 +134,7 @@ def test_claims_of_a_header_cost_nothing(tmp_path):
         (None, [None, 3], ["x", [], True]),
     ],
 )
-def test_what_was_loaded_is_compared_with_what_it_replaces(own, good, bad):
+def test_loaded_state_is_compared_with_the_state_it_replaces(own, good, bad):
     for value in good:
         validation.validate_structure(value, own, "it")
     for value in bad:

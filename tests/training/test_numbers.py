@@ -34,7 +34,7 @@ def poisoned(value):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("form", [lambda x, y: (x, y), loader])
-def test_an_input_that_is_no_number_is_refused_by_its_number(value, form):
+def test_a_non_finite_input_is_rejected_with_its_index(value, form):
     with pytest.raises(
         ag.InputError, match=r"1 of \d+ inputs contain NaN or Inf \(the first is number 3\)"
     ):
@@ -114,7 +114,7 @@ def test_a_bound_that_goes_to_zero_is_no_augmentation_and_training_goes_on(raw, 
 
 
 @pytest.mark.parametrize("regularizer", REGULARIZERS, ids=lambda value: type(value).__name__)
-def test_a_bound_beyond_what_floats_hold_stops_the_training(regularizer):
+def test_a_bound_that_overflows_stops_the_training(regularizer):
     with pytest.raises(ag.NonFiniteLoss, match=r"became nan|diverged"):
         trained(1e38, regularizer)
 
@@ -126,7 +126,7 @@ class Normed(nn.Sequential):
         super().__init__(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.BatchNorm1d(3), nn.Linear(3, 4))
 
 
-def test_a_lone_item_under_batch_norm_is_one_sentence():
+def test_a_single_item_under_batch_norm_is_a_clear_error():
     for data, size in (((DATA.x, DATA.y), 1), (loader(DATA.x[:33], DATA.y[:33]), 16)):
         with pytest.raises(
             ag.InputError, match="cannot train on a batch of one sample: use a larger batch_size"
@@ -138,7 +138,7 @@ def test_a_lone_last_item_in_memory_joins_the_batch_before_it():
     assert ag.learn(Normed(), (DATA.x[:33], DATA.y[:33]), **QUICK).history.epochs
 
 
-def test_batches_of_one_class_each_are_told():
+def test_batches_of_one_class_each_are_reported():
     order = DATA.y.argsort()
     with pytest.warns(
         UserWarning, match="Every batch contains a single class, .*Shuffle the loader"

@@ -1,4 +1,4 @@
-"""Resuming to the bit: after a crash, a signal and another set-up, or a refusal that says why."""
+"""Bit-exact resume after a crash or a signal; other set-ups are rejected with the reason."""
 
 import dataclasses
 import signal
@@ -111,7 +111,7 @@ class TestResume:
             states.append((model.state_dict(), optimizer.state_dict()))
         assert same(*states)
 
-    def test_a_scheduler_left_out_or_other_settings_are_refused(self, tmp_path):
+    def test_a_missing_scheduler_or_other_settings_are_rejected(self, tmp_path):
         model, objective, loader, optimizer, scheduler = training_script.build()
         options = {"epochs": 1, "checkpoint": tmp_path / "c"}
         ag.fit(
@@ -134,7 +134,7 @@ class TestResume:
         with pytest.raises(ag.InputError, match="waits for a metric"):
             ag.fit(model, objective, loader, optimizer, scheduler=plateau, epochs=1)
 
-    def test_a_tensor_in_the_place_of_a_setting_is_refused(self, tmp_path):
+    def test_a_tensor_in_place_of_a_setting_is_rejected(self, tmp_path):
         model, objective, loader, optimizer, _ = training_script.build()
         options = {"epochs": 1, "checkpoint": tmp_path / "c"}
         ag.fit(model, objective, loader, optimizer, settings={"lr": 1}, **options)
@@ -145,7 +145,7 @@ class TestResume:
         ):
             ag.fit(model, objective, loader, optimizer, settings={"lr": 1}, resume=True, **options)
 
-    def test_a_shorter_loader_is_told(self, tmp_path):
+    def test_a_shorter_loader_is_reported(self, tmp_path):
         model, objective, loader, optimizer, _ = training_script.build("batches")
 
         class Crash(Exception):
@@ -186,7 +186,7 @@ class TestResume:
             training_script.run(tmp_path / "c", 1, False)
         assert (tmp_path / "c").read_bytes() == before
 
-    def test_a_checkpoint_of_another_model_is_refused(self, tmp_path):
+    def test_a_checkpoint_of_another_model_is_rejected(self, tmp_path):
         training_script.run(tmp_path / "c", 1, False)
         model, objective, loader, optimizer, scheduler = training_script.build()
         other = ag.InvariantModel(nn.Linear(3, 3), model.augmentation)
@@ -231,7 +231,7 @@ class TestResume:
         ],
         ids=str,
     )
-    def test_a_state_that_was_tampered_with_is_refused(self, tmp_path, place, value):
+    def test_a_modified_state_is_rejected(self, tmp_path, place, value):
         training_script.run(tmp_path / "c", 1, False)
         state = holder = checkpoints.load(tmp_path / "c")
         for key in place[:-1]:

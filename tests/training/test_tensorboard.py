@@ -1,4 +1,4 @@
-"""What TensorBoard is told is what the records say."""
+"""TensorBoard shows the values of the records."""
 
 import sys
 
@@ -31,7 +31,7 @@ def test_every_record_becomes_points(tmp_path):
 
 
 @pytest.mark.extras
-def test_epochs_told_again_replace_their_points(tmp_path):
+def test_epochs_written_again_replace_their_points(tmp_path):
     need("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -90,12 +90,12 @@ class TestThetaEvery:
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
         assert model.augmentation.distribution.raw_bound.requires_grad
 
-    def test_wrong_counts_are_told(self):
+    def test_wrong_counts_are_reported(self):
         model, objective, loader, optimizer = training_script.build()[:4]
         with pytest.raises(ag.InputError, match="theta_every must be at least 1, but got 0"):
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=0)
         model.net.requires_grad_(False)
-        with pytest.raises(ag.InputError, match="weights, but there are none to train"):
+        with pytest.raises(ag.InputError, match="but the network has no weights to train"):
             ag.fit(model, objective, loader, optimizer, epochs=1, theta_every=2)
         with pytest.raises(ag.InputError, match="use method='gradient', or leave theta_every out"):
             ag.Recipe(theta_every=4)
@@ -316,12 +316,12 @@ class TestStopping:
             {"epochs": 1, "resume": True},
         ],
     )
-    def test_impossible_options_are_refused(self, options):
+    def test_impossible_options_are_rejected(self, options):
         model, objective, loader, optimizer, _ = training_script.build()
         with pytest.raises(ag.InputError):
             ag.fit(model, objective, loader, optimizer, **options)
 
-    def test_an_empty_or_odd_loader_is_refused(self):
+    def test_an_empty_or_unusual_loader_is_rejected(self):
         model, objective, _, optimizer, _ = training_script.build()
         with pytest.raises(ag.InputError, match="yielded no batch"):
             ag.fit(model, objective, [], optimizer, epochs=1)
@@ -383,7 +383,7 @@ class TestPrecision:
             )
         assert (gradients[0] - gradients[1]).norm() < 0.1 * gradients[0].norm()
 
-    def test_auto_picks_what_the_hardware_has(self, monkeypatch):
+    def test_auto_picks_the_precision_of_the_hardware(self, monkeypatch):
         cpu = torch.device("cpu")
         for faster, expected in ((True, "bf16"), (False, "float32")):
             monkeypatch.setattr(bf16, "is_faster", lambda faster=faster: faster)

@@ -26,12 +26,12 @@ _POLE = 259 / 255  # of the paper's contrast formula
 class Axis:
     """How data vary along one coordinate, and whether labels depend on it.
 
-    - **soft**: positions within ±extent of one of several poses; the label tells which pose. The
+    - **soft**: positions within ±extent of one of several poses; the label is the pose. The
       true extent is θ* = (smallest distance of two poses) / 2 - extent: beyond it, items with
       different labels become identical.
     - **target**: positions within ±extent; the position is the target of a regression: θ* = 0.
     - **full**: positions in the whole range, and labels do not depend on them: θ* is the limit.
-    - **sides**: half the items are mirrored, and the label tells which: probability 0.
+    - **sides**: half the items are mirrored, and the label says which: probability 0.
     - **mirrored**: half the items are mirrored, and labels do not depend on it: probability 1/2.
     - **swapped**: half the items are mirrored and labels do not depend on it, but mirroring maps
       one pose of another axis to a pose with another label: probability 0.

@@ -1,4 +1,4 @@
-"""Means over held-out items with 95 % intervals, by the bootstrap."""
+"""Means over held-out samples with 95 % intervals, by the bootstrap."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over held-out items and its 95 % interval [low, high]."""
+    """A mean over held-out samples and its 95 % interval [low, high]."""
 
     mean: float
     low: float
@@ -19,25 +19,25 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Resamples:
-    """Bootstrap samples: `counts[r, i]` is how often resample r contains item i.
+    """Bootstrap resamples: `counts[r, i]` is how often resample r contains sample i.
 
-    Shape: (resamples, items).
+    Shape: (resamples, samples).
     """
 
     counts: Tensor
 
     def means(self, values: Tensor) -> Tensor:
-        """The mean of each resample.   values: (items,)   returns (resamples,)"""
+        """The mean of each resample.   values: (samples,)   returns (resamples,)"""
         return self.counts @ values.double().cpu() / values.numel()
 
     def estimate(self, values: Tensor) -> Estimate:
-        """The mean of all items with its percentile interval.   values: (items,)"""
+        """The mean of all samples with its percentile interval.   values: (samples,)"""
         low, high = percentile_interval(self.means(values))
         return Estimate(mean=float(values.double().mean()), low=low, high=high)
 
 
 def resample(n_items: int, seed: int = 0) -> Resamples:
-    """Draws bootstrap samples: each holds n_items items, drawn with replacement."""
+    """Draws resamples of n_items samples each, with replacement."""
     generator = torch.Generator().manual_seed(seed)
     counts = []
     for _ in range(RESAMPLES):
@@ -54,7 +54,7 @@ def percentile_interval(values: Tensor) -> tuple[float, float]:
 
 
 def normal_estimate(values: Tensor) -> Estimate:
-    """The mean with the normal approximation of its 95 % interval, for many items."""
+    """The mean with the normal approximation of its 95 % interval, for many samples."""
     mean = float(values.mean())
     error = 1.96 * float(values.std()) / len(values) ** 0.5
     return Estimate(mean=mean, low=mean - error, high=mean + error)

@@ -1,4 +1,4 @@
-"""Several models compared on the same held-out items."""
+"""Several models compared on the same held-out samples."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ from augerino.diagnostics.pixels import PixelCounts
 from augerino.errors import InputError
 from augerino.models import evaluation_mode
 
-MAX_RESAMPLED = 10_000  # items; above, the normal approximation is as good and far cheaper
+MAX_RESAMPLED = 10_000  # samples; above, the normal approximation is as good and far cheaper
 
 
 @dataclass(frozen=True)
 class ItemResults:
-    """The results of one model on held-out items, on the CPU.
+    """The results of one model on held-out samples, on the CPU.
 
     Attributes:
-        scores: loss and accuracy of each item.
-        targets: the targets of a classification or regression, (items, ...); None for label maps.
+        scores: loss and accuracy of each sample.
+        targets: the targets of a classification or regression, (samples, ...); None for label maps.
         pixels: pixel counts of label maps; None for other targets.
     """
 
@@ -61,7 +61,7 @@ class Score:
 
 
 def evaluate_items(model: nn.Module, loader: Iterable[Any]) -> ItemResults:
-    """Scores every item of a loader of (input, target) batches, in evaluation mode.
+    """Scores every sample of a loader of (input, target) batches, in evaluation mode.
 
     Label maps in which every pixel is ignored are left out.
     """
@@ -77,7 +77,7 @@ def evaluate_items(model: nn.Module, loader: Iterable[Any]) -> ItemResults:
                 parts.append(_batch_results(prediction, y))
     if not parts:
         raise InputError(
-            "There are no held-out items to evaluate on: the loader is empty, "
+            "There are no held-out samples to evaluate on: the loader is empty, "
             "or every pixel of its masks is ignored."
         )
     return ItemResults.concatenate(parts)
@@ -98,7 +98,7 @@ def _batch_results(prediction: Tensor, y: Tensor) -> ItemResults:
 
 
 def score(name: str, copies: int, results: ItemResults) -> Score:
-    """Means over items with their 95 % intervals. Pixels are pooled over items."""
+    """Means over samples with their 95 % intervals. Pixels are pooled over samples."""
     loss, correct = results.scores
     estimate = normal_estimate
     if len(loss) <= MAX_RESAMPLED:
@@ -121,7 +121,7 @@ def score(name: str, copies: int, results: ItemResults) -> Score:
 
 
 def per_class(correct: Tensor, y: Tensor, n_classes: int) -> list[tuple[int, float | None]]:
-    """The number of items and the accuracy of each class; None for a class without items."""
+    """The number of samples and the accuracy of each class; None for a class without samples."""
     rows: list[tuple[int, float | None]] = []
     for label in range(n_classes):
         of_class = correct[y == label]

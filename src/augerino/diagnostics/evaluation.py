@@ -28,7 +28,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluates a model over a loader of (input, target) batches, in evaluation mode.
 
-    The mean is over items, not batches. The mode of the model is restored afterwards.
+    The mean is over samples, not batches. The mode of the model is restored afterwards.
     """
     device = next(model.parameters()).device
     n_items = 0

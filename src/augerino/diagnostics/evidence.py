@@ -54,7 +54,7 @@ class Evidence:
     """Held-out measurements of every coordinate.
 
     Attributes:
-        n_items: number of held-out items.
+        n_items: number of held-out samples.
         chance: loss of the best constant prediction.
         information: chance minus the loss of the network on unmoved inputs.
         coordinates: the measurements by coordinate.
@@ -78,15 +78,15 @@ def gather_evidence(
 ) -> Evidence:
     """Measures how each coordinate of the augmentation changes the held-out loss.
 
-    Every comparison is paired: the same items under the same draws of all other coordinates.
+    Every comparison is paired: the same samples under the same draws of all other coordinates.
 
     Args:
         model: trained.
         x: held-out inputs; a few hundred are enough.
         y: their targets. Masks in which every pixel is ignored are left out.
         steps: number of extents at which each continuous coordinate is measured.
-        draws: augmented copies of each item.
-        chunk: number of items evaluated at once.
+        draws: augmented copies of each sample.
+        chunk: number of samples evaluated at once.
         seed: of draws and resamples.
     """
     device = next(model.parameters()).device
@@ -113,9 +113,9 @@ def gather_evidence(
 
 
 class _PairedItems:
-    """Held-out items under fixed draws t, so that two measurements differ in one coordinate only.
+    """Held-out samples under fixed draws t, so that two measurements differ in one coordinate only.
 
-    t: (draws * items, k)
+    t: (draws * samples, k)
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class _PairedItems:
             self.t = model.augmentation.sample(draws * len(y)).t.detach()
 
     def scores_at(self, t: Tensor) -> ItemScores:
-        """Mean scores of each item over its draws, at coordinates t (draws * items, k)."""
+        """Mean scores of each sample over its draws, at coordinates t (draws * samples, k)."""
         parts = []
         for rows in torch.arange(len(t), device=t.device).split(self.chunk):
             items = rows % len(self.y)
@@ -143,7 +143,7 @@ class _PairedItems:
         return ItemScores(loss, self._mean_over_draws(correct) if correct else None)
 
     def scores_with(self, index: int, value: float | Tensor) -> ItemScores:
-        """Mean scores of each item with one coordinate set to a value."""
+        """Mean scores of each sample with one coordinate set to a value."""
         t = self.t.clone()
         t[:, index] = value
         return self.scores_at(t)
@@ -180,7 +180,7 @@ def _measure(
             right = items.scores_with(index, value).loss
             left = items.scores_with(index, -value).loss
             losses.append((right + left) / 2)
-    rises = torch.stack(losses) - losses[0]  # (extents, items)
+    rises = torch.stack(losses) - losses[0]  # (extents, samples)
     edge = None
     interval = None
     if not coordinate.discrete:
@@ -220,7 +220,7 @@ def _find_edge(
 ) -> tuple[float | None, tuple[float, float] | None]:
     """The extent at which the mean rise first exceeds the tolerance, and its 95 % interval.
 
-    rises: (extents, items)
+    rises: (extents, samples)
     """
     points = torch.tensor(extents, dtype=rises.dtype)
     edge = _first_crossing(rises.mean(dim=1)[None], points, tolerance).item()

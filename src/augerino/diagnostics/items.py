@@ -1,4 +1,4 @@
-"""Loss and accuracy of single items, for classes, label maps and continuous targets."""
+"""Loss and accuracy of single samples, for classes, label maps and continuous targets."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ _IGNORE_NOTHING = -100  # torch's default ignore_index, which is no valid label
 
 
 class ItemScores(NamedTuple):
-    """The loss of each item and, for classes, its fraction of correct labels; both (B,)."""
+    """The loss of each sample and, for classes, its fraction of correct labels; both (B,)."""
 
     loss: Tensor
     correct: Tensor | None
 
 
 def score_items(prediction: Tensor, y: Tensor) -> ItemScores:
-    """Scores each item: negative log-likelihood of labels, or mean squared error of values.
+    """Scores each sample: negative log-likelihood of labels, or mean squared error of values.
 
     Args:
         prediction: log-probabilities (B, classes) or (B, classes, H, W), or values (B, ...).

@@ -10,7 +10,7 @@ from torch import Tensor
 from augerino.diagnostics.bootstrap import Estimate, percentile_interval, resample
 from augerino.diagnostics.segmentation import confusion, iou, mean_iou, pixel_accuracy
 
-MAX_GROUPS = 2000  # of items in a bootstrap
+MAX_GROUPS = 2000  # of samples in a bootstrap
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class PixelCounts:
     """Pixel counts of predicted label maps.
 
     Attributes:
-        confusion: confusion matrix of all items, (classes, classes).
-        correct: correctly classified pixels of each item by class, (items, classes).
-        true: pixels of each item by true class, (items, classes).
-        predicted: pixels of each item by predicted class, (items, classes).
+        confusion: confusion matrix of all samples, (classes, classes).
+        correct: correctly classified pixels of each sample by class, (samples, classes).
+        true: pixels of each sample by true class, (samples, classes).
+        predicted: pixels of each sample by predicted class, (samples, classes).
 
     Example:
         >>> target = torch.tensor([[[0, 1], [1, 255]]])
@@ -58,7 +58,7 @@ class PixelCounts:
         )
 
     def accuracy(self) -> Estimate:
-        """The fraction of correct pixels, with its bootstrap interval over items."""
+        """The fraction of correct pixels, with its bootstrap interval over samples."""
 
         def measure(correct: Tensor, true: Tensor, predicted: Tensor) -> Tensor:
             return correct.sum(dim=1) / true.sum(dim=1)
@@ -78,7 +78,7 @@ class PixelCounts:
         return [None if math.isnan(value) else value for value in iou(self.confusion).tolist()]
 
     def items_per_class(self) -> list[int]:
-        """The number of items that contain each class."""
+        """The number of samples that contain each class."""
         return (self.true > 0).sum(dim=0).tolist()
 
     def _estimate(
@@ -100,7 +100,7 @@ class PixelCounts:
 
 
 def _grouped(counts: Tensor) -> Tensor:
-    """Sums items into at most MAX_GROUPS groups.   (items, classes) -> (groups, classes)"""
+    """Sums samples into at most MAX_GROUPS groups.   (samples, classes) -> (groups, classes)"""
     group = torch.arange(len(counts)) % MAX_GROUPS
     sums = counts.new_zeros(min(len(counts), MAX_GROUPS), counts.shape[1])
     return sums.index_add(0, group, counts)

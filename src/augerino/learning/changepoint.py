@@ -6,7 +6,7 @@ from torch import Tensor
 STEPS = 20  # candidate changepoints 0, 1/20, ..., 19/20
 
 
-def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
+def changepoint(levels: Tensor, values: Tensor) -> float:
     r"""Fits \(b + s \max(0, x - a)^2\) with slope \(s \ge 0\) by least squares.
 
     The changepoint a is chosen from a grid of 20 candidates in [0, 1).
@@ -16,14 +16,12 @@ def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
         values: values of the curve at x, (n,).
 
     Returns:
-        the changepoint a (1 if the curve does not rise), and the rise of the fitted curve from a
-        to 1, \(s (1 - a)^2\).
+        the changepoint a; 1 if the curve does not rise.
 
     Example:
         >>> levels = torch.linspace(0, 1, 21)
-        >>> at, rise = changepoint(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0) ** 2)
-        >>> round(at, 2), round(rise, 2)
-        (0.5, 1.0)
+        >>> changepoint(levels, 0.3 + 4 * (levels - 0.5).clamp_min(0) ** 2)
+        0.5
     """
     candidates = torch.arange(STEPS, dtype=torch.float64) / STEPS
     shapes = (levels.double() - candidates[:, None]).clamp_min(0).square()
@@ -33,8 +31,6 @@ def changepoint(levels: Tensor, values: Tensor) -> tuple[float, float]:
     slopes = (shapes @ curve / shapes.square().sum(dim=1).clamp_min(1e-12)).clamp_min(0)
     squared_errors = (curve - slopes[:, None] * shapes).square().sum(dim=1)
     best = int(squared_errors.argmin())
-    slope = float(slopes[best])
-    if slope <= 0:
-        return 1.0, 0.0
-    at = float(candidates[best])
-    return at, slope * (1 - at) ** 2
+    if slopes[best] <= 0:
+        return 1.0
+    return float(candidates[best])

@@ -25,6 +25,7 @@ from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
 
 _SHRINK = -0.5  # update of all extents while the network has no information about the targets
+_POSITIVE = 1e-30  # extents are above 0 in float32, whatever the settings
 _GROWING = 0.5  # mean update above which an extent was still growing when it was fixed
 
 
@@ -143,7 +144,7 @@ class Probe:
         remaining = (settings.stop - now) / (settings.stop - settings.slow_from)
         pace = min(1.0, max(settings.min_pace, remaining))
         updated = self._extent * (settings.max_step * pace * update).exp()
-        self._extent = updated.minimum(self._limits).maximum(settings.min_extent * self._limits)
+        self._extent = updated.minimum(self._limits).clamp_min(_POSITIVE)
         self._train_on(self._widened())
         if now >= settings.average_from:
             self._log_extents.append(self._extent.log())
@@ -188,12 +189,11 @@ class Probe:
                 partial = ~self._discrete & (self._extent < FULL * self._limits)
                 for i in partial.nonzero().flatten().tolist():
                     edge = self._edge(i, side, trained[i].item())
-                    end = self._end_of_range(t, i, edge=edge, information=information)
-                    final[i] = trained[i] * end
+                    final[i] = trained[i] * self._end_of_range(t, i, edge)
         self._extent = final
         self._train_on(final)
 
-    def _end_of_range(self, t: Tensor, i: int, *, edge: Tensor, information: float) -> float:
+    def _end_of_range(self, t: Tensor, i: int, edge: Tensor) -> float:
         """Estimates where the range of coordinate i ends, as a fraction of its trained range.
 
         t: (n, k), drawn from the centre   edge: (n,), the end of the trained range of coordinate i
@@ -205,10 +205,7 @@ class Probe:
             t_i = t.clone()
             t_i[:, i] = edge * (middle + (torch.rand_like(edge) - 0.5) / levels)
             values.append(self._mean_residual(t_i))
-        start, rise = changepoint(level, torch.tensor(values))
-        if rise > self.settings.min_rise * self.tolerance * information:
-            return (1 + start) / 2
-        return 1.0
+        return (1 + changepoint(level, torch.tensor(values))) / 2
 
     def _widened(self) -> Tensor:
         """Computes the extents to train on, min(widening * e + margin * L, 2 e, L), (k,)."""

@@ -32,7 +32,7 @@ class ProbeSettings:
     shell: float = _number(1.25, 1.001, 100.0)
     """the shell of a range is [e / shell, e], on both sides"""
     centre: float = _number(0.5, 0.0, 1.0)
-    """the centre of a range is [-centre * e, centre * e]; others are drawn from theirs"""
+    """the centre of a range is [-centre * e, centre * e]; other coordinates too"""
     widening: float = _number(1.2, 1.0, 2.0)
     """extent trained on, in units of e: networks degrade at the edge of their training range"""
     margin: float = _number(0.03, 0.0, 1.0)
@@ -67,12 +67,8 @@ class ProbeSettings:
     """fraction of the training at which the extents are fixed"""
     levels: int = _number(16, 2, 10**4)
     """number of bins of a range in which the loss is measured when the extents are fixed"""
-    min_rise: float = _number(0.3, 0.0, 1e9)
-    """smallest rise along a range that ends it, in units of tolerance * I"""
     min_score: float = _number(0.05, 0.0, 1.0)
     """task score up to which a network counts as having no information about the targets"""
-    min_extent: float = _number(1e-4, 1e-12, 1.0)
-    """smallest e, in units of the limit"""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

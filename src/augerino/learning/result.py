@@ -84,7 +84,7 @@ def result(outcome: Outcome) -> dict[str, Any]:
         },
         "bounds": learned.extent,
         "recipe": dataclasses.asdict(learned.recipe),
-        "asked": learned.n_probe_items,
+        "n_probe_items": learned.n_probe_items,
         "seed": learned.recipe.seed,
         "seconds": round(learned.seconds, 2),
         "versions": {
@@ -149,7 +149,7 @@ def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, An
             "high": [rise.high for rise in found.rise],
         },
         "tolerance": found.tolerance,
-        "reach": found.edge,
+        "edge": found.edge,
     }
 
 

@@ -1,4 +1,4 @@
-"""Tells whether operations run one by one on plain CPU tensors, so that custom gradients apply."""
+"""Detects whether operations run one by one on plain CPU tensors, where custom gradients apply."""
 
 import torch
 from torch import Tensor, nn

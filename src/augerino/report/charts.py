@@ -9,7 +9,7 @@ from augerino.report.plot import Plot, padded
 from augerino.report.run import Orbit
 from augerino.report.scale import Scale, nice_ticks, short_number, unit_of
 
-MAX_LINES = 6  # per plot; more could not be told apart
+MAX_LINES = 6  # per plot; more could not be distinguished
 _HALVES = [(0.0, "0"), (0.5, "½"), (1.0, "1")]
 
 Curve = tuple[Sequence[float], str]  # values and the CSS class of the line

@@ -5,7 +5,10 @@ from collections.abc import Sequence
 from augerino.report.markup import Markup, tag
 
 WIDTH = 340  # the width of a plot on a phone
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 10, 36  # margins
+LEFT = 46  # margins
+RIGHT = 10
+TOP = 10
+BOTTOM = 36
 
 Ticks = Sequence[tuple[float, str]]
 

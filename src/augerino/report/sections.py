@@ -396,7 +396,7 @@ def _run_facts(run: Run) -> dict[str, str]:
         "seed": text(result.get("seed")),
         "training time": "" if seconds is None else f"{seconds:.0f} s",
         "date": text(result.get("date")),
-        "method": _method(count(result.get("asked"))),
+        "method": _method(count(result.get("n_probe_items"))),
         **{f"{name} version": text(value) for name, value in versions.items()},
     }
 

@@ -32,7 +32,7 @@ def _uses_amx() -> bool:
 
 @functools.cache
 def works() -> bool:
-    """Whether a product in bf16 works, or ends the process.
+    """Whether a product in bf16 works, or crashes the process.
 
     With AMX this is tried in a subprocess, which takes a second or two. A frozen program has no
     Python interpreter to try it with; it is assumed to work there.

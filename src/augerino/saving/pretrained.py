@@ -63,7 +63,7 @@ def save_pretrained(
 def _config_of(model: InvariantModel, example: Tensor | None) -> dict[str, Any]:
     if model.average not in AVERAGES.values():
         raise InputError(
-            f"The averaging rule '{model.average.name}' is your own, which no file can hold: "
+            f"The averaging rule '{model.average.name}' is custom, which a file cannot store: "
             f"use {', '.join(AVERAGES)}."
         )
     augmentation = model.augmentation
@@ -97,8 +97,7 @@ def _prepare_folder(folder: str | Path) -> Path:
         is_taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
         if is_taken and not _is_saved_model(path):
             raise InputError(
-                f"{path} exists already and holds something else than a saved model: "
-                "choose another folder."
+                f"{path} already exists and is not a saved model: choose another folder."
             )
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -80,8 +80,8 @@ def iter_epochs(
     _validate_counts(epochs=epochs, save_every=save_every, theta_every=theta_every)
     if theta_every > 1 and len(theta) == sum(p.requires_grad for p in model.parameters()):
         raise InputError(
-            "theta_every leaves the steps in between to the network's weights, "
-            "but there are none to train."
+            "theta_every updates only the network's weights in some steps, "
+            "but the network has no weights to train."
         )
     _validate_checkpoint(path, resume)
     if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):

@@ -257,7 +257,7 @@ class TrainingState:
 
 
 def _are_equal(now: Any, then: Any) -> bool:
-    """Whether two settings are equal; False for values such as tensors that cannot tell."""
+    """Whether two settings are equal; False for values that cannot be compared, such as tensors."""
     try:
         return bool(now == then)
     except (RuntimeError, TypeError, ValueError):

@@ -138,7 +138,7 @@ class TestInputs:
         with pytest.raises(ag.InputError, match="Inputs must be numbers"):
             opened(tmp_path, x=np.zeros((20, 6, 6), dtype=complex), y=Y)
 
-    def test_what_is_not_finite_is_named_by_its_number(self, tmp_path):
+    def test_non_finite_values_are_reported_with_their_index(self, tmp_path):
         x = random.normal(size=(20, 2, 50))
         x[13, 1, 3] = np.nan
         with pytest.raises(
@@ -439,10 +439,10 @@ class TestDamage:
             open_dataset(tmp_path / "a.npz")
 
     def test_a_header_that_claims_gigabytes_gets_none_of_them(self, tmp_path, monkeypatch):
-        asked = []
+        sizes = []
         read = zipfile.ZipExtFile.read
         monkeypatch.setattr(
-            zipfile.ZipExtFile, "read", lambda self, size=-1: asked.append(size) or read(self, size)
+            zipfile.ZipExtFile, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
         )
         with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(
@@ -452,7 +452,7 @@ class TestDamage:
             ag.InputError, match=r"whose header declares a length of 4294967295 bytes"
         ):
             open_dataset(tmp_path / "a.npz")
-        assert asked and max(asked) <= 2**16
+        assert sizes and max(sizes) <= 2**16
 
     def test_truncated_and_damaged_archives(self, tmp_path):
         file = io.BytesIO()

@@ -182,7 +182,7 @@ class TestBadFolders:
         with pytest.raises(ag.InputError, match="too few samples"):
             open_dataset(class_folder(tmp_path, each=1))
 
-    def test_folders_without_what_is_needed(self, tmp_path):
+    def test_folders_that_lack_required_files(self, tmp_path):
         with pytest.raises(ag.InputError, match="contains no images in class folders"):
             open_dataset(tmp_path)
         save(picture(), tmp_path / "1.png")
@@ -197,12 +197,12 @@ class TestBadFolders:
         class_folder(tmp_path)
         opened = open
 
-        def refuse(path, *options, **more):
+        def fail_to_open(path, *options, **more):
             if str(path).endswith("3.png"):
                 raise PermissionError(13, "Permission denied")
             return opened(path, *options, **more)
 
-        monkeypatch.setattr("builtins.open", refuse)
+        monkeypatch.setattr("builtins.open", fail_to_open)
         with pytest.raises(ag.InputError, match=r"cat/3\.png cannot be read: Permission denied"):
             open_dataset(tmp_path)
         assert said(open_dataset(tmp_path, skip_bad=True), "2 unreadable files skipped")
@@ -268,7 +268,7 @@ class TestStreaming:
 
     @pytest.mark.filterwarnings("ignore:This DataLoader will create")  # on a machine of one core
     @pytest.mark.parametrize("workers", [0, 2])
-    def test_a_corrupt_image_is_one_sentence_also_from_a_worker(self, tmp_path, workers):
+    def test_a_corrupt_image_is_a_one_line_error_even_in_a_worker(self, tmp_path, workers):
         class_folder(tmp_path, height=32, width=32)
         for name in ("cat", "dog"):
             for i in range(5):
@@ -417,9 +417,9 @@ def test_the_fingerprint_follows_the_contents(tmp_path, monkeypatch):
 
 def test_invalid_fractions_and_seeds_are_rejected(tmp_path):
     class_folder(tmp_path)
-    for share in (0, 1, -1, float("nan")):
+    for fraction in (0, 1, -1, float("nan")):
         with pytest.raises(ag.InputError, match="between 0 and 1"):
-            open_dataset(tmp_path, test_fraction=share)
+            open_dataset(tmp_path, test_fraction=fraction)
     with pytest.raises(ag.InputError, match="seed must be"):
         open_dataset(tmp_path, seed=-1)
     with pytest.raises(ag.InputError, match="The task must be"):

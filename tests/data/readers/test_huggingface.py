@@ -175,7 +175,7 @@ class TestArrow:
             with contextlib.suppress(ag.InputError):
                 open_dataset(path)
 
-    def test_what_the_datasets_package_writes(self, tmp_path):
+    def test_folders_written_by_the_datasets_package(self, tmp_path):
         datasets = pytest.importorskip("datasets", reason="needs the datasets package")
         features = datasets.Features(
             {"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])}
@@ -227,7 +227,7 @@ class TestRowGroups:
             pq.write_table(table, tmp_path / f"{part}.parquet", row_group_size=5)
         return tmp_path
 
-    def test_they_are_what_they_were(self, folder):
+    def test_row_groups_give_the_original_images(self, folder):
         source = open_dataset(folder)
         assert (
             isinstance(source.train.pictures, RowGroups)

@@ -170,7 +170,7 @@ class TestBad:
             ([[0]] * 3, [[0]], "2 to 255 classes, but have 1"),
         ],
     )
-    def test_parts_that_cannot_be_learned_from_or_judged_by(
+    def test_parts_that_cannot_be_trained_or_evaluated_on(
         self, tmp_path, monkeypatch, memory, train, test, message
     ):
         monkeypatch.setattr(streams, "MEMORY", memory)

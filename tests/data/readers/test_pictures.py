@@ -114,7 +114,7 @@ def test_resizing_keeps_shapes_and_takes_the_middle():
     x = decode(file, "a", Form(1, 5, 5, resize=True, fine=False))
     assert (
         x.shape == (1, 5, 5) and (x[:, :, 1:4] > 190).all()
-    )  # the rim is mixed with nothing outside of the box
+    )  # the edge is not mixed with pixels outside of the box
     fine = Image.fromarray(np.full((8, 12), 40000, dtype=np.uint16))
     x = decode(encoded(fine), "a", Form(3, 4, 4, resize=True, fine=True))
     assert x.shape == (3, 4, 4) and torch.allclose(x, torch.tensor(40000 / 65535), atol=1e-5)
@@ -163,7 +163,7 @@ def test_huge_images_are_rejected_before_they_are_decoded(monkeypatch):
         (b"\x89PNG\r\n\x1a\n" + bytes(40), "not a readable image"),
     ],
 )
-def test_what_is_no_image_is_said_so(data, message):
+def test_a_file_that_is_no_image_is_reported(data, message):
     with pytest.raises(UnreadableImage, match=message):
         read_header(io.BytesIO(data), "a.png", resize=False)
 
@@ -194,7 +194,7 @@ def test_masks_are_numbers():
         read_mask(encoded(Image.fromarray(numbers), "JPEG"), "a")
 
 
-def test_the_sentence_survives_a_worker():
+def test_the_message_survives_a_worker():
     wrapped = (
         "Caught UnreadableImage in a worker.\nTraceback ...\n"
         "augerino.data.pictures.UnreadableImage: a is bad.\n"

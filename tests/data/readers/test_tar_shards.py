@@ -27,7 +27,7 @@ def members(n=6, label=lambda i: b"%d" % (i % 2), ending="cls"):
 
 @pytest.fixture
 def streamed(monkeypatch):
-    """Nothing fits into memory, and few headers are looked at."""
+    """A memory limit below any dataset, and few headers per index."""
     monkeypatch.setattr(streams, "MEMORY", 0)
     monkeypatch.setattr(streams, "MAX_HEADERS", 8)
 
@@ -126,7 +126,7 @@ def test_probing_holds_out_samples_of_shards(tmp_path, streamed):
     assert learned.n_probe_items == 16
 
 
-def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
+def test_memory_grows_by_a_few_bytes_per_image(tmp_path, streamed):
     """Opening and reading shards of 200 kB images keeps only a few of them in memory."""
     noise = [encoded(picture(i, 256, 256)) for i in range(4)]
     pairs = [[(f"{i}.png", noise[i % 4]), (f"{i}.cls", b"%d" % (i % 2))] for i in range(60)]
@@ -143,7 +143,7 @@ def test_what_is_held_grows_by_a_few_bytes_a_picture(tmp_path, streamed):
 
 
 class TestRefused:
-    def refuse(self, path, sentence):
+    def assert_rejected(self, path, sentence):
         with pytest.raises(ag.InputError, match=sentence) as caught:
             open_dataset(path)
         assert "\n" not in str(caught.value)
@@ -153,14 +153,14 @@ class TestRefused:
         path = write_tar(tmp_path / "a.tar", members(20))
         data = path.read_bytes()
         path.write_bytes(data[: int(keep * len(data.rstrip(b"\0")))])
-        self.refuse(tmp_path, "shard a.tar is truncated")
+        self.assert_rejected(tmp_path, "shard a.tar is truncated")
 
     def test_a_shard_that_is_cut_off_between_two_members(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
         with tarfile.open(path) as tar:
             third = tar.getmembers()[4].offset
         path.write_bytes(path.read_bytes()[:third])
-        self.refuse(tmp_path, "shard a.tar is truncated at byte")
+        self.assert_rejected(tmp_path, "shard a.tar is truncated at byte")
 
     def test_a_damaged_header(self, tmp_path):
         path = write_tar(tmp_path / "a.tar", members(4))
@@ -169,20 +169,22 @@ class TestRefused:
         data = bytearray(path.read_bytes())
         data[third : third + 200] = b"x" * 200
         path.write_bytes(data)
-        self.refuse(tmp_path, "shard a.tar is damaged at byte")
+        self.assert_rejected(tmp_path, "shard a.tar is damaged at byte")
 
     def test_pictures_without_labels(self, tmp_path):
         write_tar(tmp_path / "a.tar", members()[:-1])
-        self.refuse(tmp_path, r"a.tar has no label for 5: expected 5.cls, or 5.json with a field")
+        self.assert_rejected(
+            tmp_path, r"a.tar has no label for 5: expected 5.cls, or 5.json with a field"
+        )
 
     def test_labels_without_pictures(self, tmp_path):
         write_tar(tmp_path / "a.tar", members()[1::2])
-        self.refuse(tmp_path, "a.tar contains no images")
+        self.assert_rejected(tmp_path, "a.tar contains no images")
 
     @pytest.mark.parametrize("name", ["../../0.png", "/etc/0.png", "a/../../0.png"])
     def test_names_that_climb(self, tmp_path, name):
         write_tar(tmp_path / "a.tar", [*members(), (name, encoded(picture()))])
-        self.refuse(tmp_path, "a member whose name leads out of the archive")
+        self.assert_rejected(tmp_path, "a member whose name leads out of the archive")
         assert [file.name for file in tmp_path.iterdir()] == ["a.tar"]
 
     @pytest.mark.parametrize(
@@ -199,26 +201,26 @@ class TestRefused:
     )
     def test_labels_that_are_none(self, tmp_path, data, sentence):
         write_tar(tmp_path / "a.tar", members(6, lambda i: data, "json"))
-        self.refuse(tmp_path, sentence)
+        self.assert_rejected(tmp_path, sentence)
 
     def test_a_header_that_claims_more_than_there_is(self, tmp_path):
         header = tarfile.TarInfo("0.png")
         header.size = 2**40
         (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(1024))
-        self.refuse(tmp_path, "a.tar is truncated within 0.png")
+        self.assert_rejected(tmp_path, "a.tar is truncated within 0.png")
 
     def test_a_name_of_many_megabytes_is_not_read(self, tmp_path):
         header = tarfile.TarInfo("././@LongLink")
         header.type, header.size = tarfile.GNUTYPE_LONGNAME, 2**24
         (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(2**24))
-        self.refuse(tmp_path, "a.tar is not a readable tar file")
+        self.assert_rejected(tmp_path, "a.tar is not a readable tar file")
 
     def test_compressed_and_foreign_files(self, tmp_path):
         with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as tar:
             tar.addfile(tarfile.TarInfo("0.png"), io.BytesIO())
-        self.refuse(tmp_path, "a.tar.gz is compressed")
+        self.assert_rejected(tmp_path, "a.tar.gz is compressed")
         (tmp_path / "b.tar").write_bytes(pickle.dumps([1, 2, 3]) * 100)
-        self.refuse(tmp_path, "b.tar is not a readable tar file")
+        self.assert_rejected(tmp_path, "b.tar is not a readable tar file")
 
     def test_a_picture_that_is_none(self, tmp_path, streamed):
         some = members(40)

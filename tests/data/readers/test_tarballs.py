@@ -28,7 +28,7 @@ def test_wanted_files_come_whole_and_by_their_own_name(tmp_path):
     }
 
 
-def test_what_is_too_long_or_missing_is_rejected(tmp_path):
+def test_oversized_and_missing_members_are_rejected(tmp_path):
     path = pack(tmp_path / "a.tar.gz", {"a": b"12345"})
     with pytest.raises(
         ag.InputError, match=r"a in .*a\.tar\.gz has 5 bytes, but should have 4 at most"
@@ -43,11 +43,11 @@ def test_a_name_that_claims_gigabytes_gets_none_of_them(tmp_path, monkeypatch):
     member.type, member.size = tarfile.GNUTYPE_LONGNAME, 2**32
     with gzip.open(tmp_path / "a.tar.gz", "wb") as file:
         file.write(member.tobuf(tarfile.GNU_FORMAT) + b"a" * 2**20)
-    asked = []
+    sizes = []
     read = gzip.GzipFile.read
     monkeypatch.setattr(
-        gzip.GzipFile, "read", lambda self, size=-1: asked.append(size) or read(self, size)
+        gzip.GzipFile, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
     )
     with pytest.raises(ag.InputError, match="is not a whole archive: a name of more than 64 kB"):
         tarballs.read_members(tmp_path / "a.tar.gz", {"x": 10})
-    assert asked and max(asked) <= 2**16
+    assert sizes and max(sizes) <= 2**16

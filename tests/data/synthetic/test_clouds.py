@@ -50,7 +50,7 @@ def right(data, name: str, t: float) -> bool:
 def test_labels_stay_right_up_to_the_true_extent_and_no_further(name):
     data = clouds(2000, seed=4)
     true = data.true[name]
-    assert all(right(data, name, share * true) for share in (0.3, 0.7, 0.999))
+    assert all(right(data, name, fraction * true) for fraction in (0.3, 0.7, 0.999))
     assert not right(data, name, 1.02 * true)
 
 

@@ -1,4 +1,4 @@
-"""Pictures with a known answer: any contrast leaves the label alone, brightness does not."""
+"""Images with a known answer: contrast preserves the label, brightness does not."""
 
 import torch
 

@@ -20,13 +20,13 @@ class Calls:
         return self.call
 
 
-def test_what_numpy_writes_comes_back():
+def test_arrays_of_numpy_are_read_back():
     data = {b"data": np.arange(15, dtype=np.uint8).reshape(3, 5), "labels": [1, 2, 3]}
     found = read_arrays(pickle.dumps(data, 4), "x")
     assert np.array_equal(found["data"], data[b"data"]) and found["labels"] == [1, 2, 3]
 
 
-def test_what_python_2_wrote_comes_back():
+def test_arrays_of_python_2_are_read_back():
     """The form of CIFAR-10: protocol 2, byte strings, and the module names of an old numpy."""
     content = (
         b"\x80\x02}q\x01(U\x04dataq\x02cnumpy.core.multiarray\n_reconstruct\nq\x03cnumpy\nndarray\nq\x04K\x00\x85U\x01b\x87Rq\x05"
@@ -82,7 +82,7 @@ def test_nothing_is_called(function, protocol, tmp_path):
         (b"(dS'data'\ncnumpy.core.multiarray\n_reconstruct\n(tRs.", "."),
     ],
 )
-def test_whatever_else_is_refused_in_one_sentence(content, reason):
+def test_all_other_files_are_one_line_errors(content, reason):
     with pytest.raises(ag.InputError, match=reason) as caught:
         read_arrays(content, "batch\n1")
     assert "\n" not in str(caught.value) and str(caught.value).startswith(

@@ -97,7 +97,7 @@ def _fill(path, value, *shape):
         (lambda root: [path.unlink() for path in (root / "test").iterdir()], "there are no images"),
     ],
 )  # fmt: skip
-def test_a_spoilt_release_is_told_in_one_sentence(tmp_path, spoil, message):
+def test_a_damaged_release_is_a_one_line_error(tmp_path, spoil, message):
     root = write_folder(tmp_path, scenes())
     spoil(root)
     with pytest.raises(ag.InputError) as error:
@@ -115,13 +115,13 @@ def test_a_spoilt_release_is_told_in_one_sentence(tmp_path, spoil, message):
         ({"x_train": np.zeros((3, 6, 8), np.uint8)}, "should have shape (any, any, any, 3)"),
     ],
 )
-def test_a_spoilt_file_is_told_in_one_sentence(tmp_path, changes, message):
+def test_a_damaged_file_is_a_one_line_error(tmp_path, changes, message):
     with pytest.raises(ag.InputError) as error:
         camvid(write_small(tmp_path, scenes(), **changes))
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
-def test_a_truncated_file_and_no_file_are_told(tmp_path):
+def test_truncated_and_missing_files_are_reported(tmp_path):
     with pytest.raises(ag.InputError, match=r"CamVid was not found in .*--data DIR"):
         camvid(tmp_path)
     with pytest.raises(ag.InputError, match=r"CamVid was not found: .*--data DIR"):
@@ -154,7 +154,7 @@ class TestRotated:
             y[:, disc()] == IGNORE, torch.zeros(20, int(disc().sum()), dtype=torch.bool)
         )
 
-    def test_what_comes_from_outside_is_black_and_ignored_and_nothing_else(self):
+    def test_exactly_the_pixels_from_outside_are_black_and_ignored(self):
         x, y = rotated(
             torch.full((50, 3, 12, 20), 255, dtype=torch.uint8),
             torch.zeros(50, 12, 20, dtype=torch.uint8),
@@ -181,7 +181,7 @@ class TestRotated:
         angle = torch.atan2((x.sum(1) * side).sum(1), -(x.sum(2) * side).sum(1))
         assert (torch.histc(angle, 8, -math.pi, math.pi) > 25).all()
 
-    def test_sizes_that_differ_are_told(self):
+    def test_different_sizes_are_reported(self):
         with pytest.raises(ag.InputError, match="size of their images"):
             rotated(
                 torch.zeros(2, 3, 5, 5, dtype=torch.uint8), torch.zeros(2, 5, 6, dtype=torch.uint8)

@@ -103,7 +103,7 @@ def test_a_subset_is_another_for_every_seed_and_the_same_for_one(tmp_path):
 
 
 class TestBadFiles:
-    def refuse(self, folder, message):
+    def assert_rejected(self, folder, message):
         with pytest.raises(ag.InputError, match=message) as caught:
             cifar10.cifar10(folder)
         assert "\n" not in str(caught.value)
@@ -117,7 +117,7 @@ class TestBadFiles:
         (tmp_path / "cifar-10-batches-py" / "data_batch_3").write_bytes(
             pickle.dumps({"data": Evil()})
         )
-        self.refuse(
+        self.assert_rejected(
             tmp_path,
             "data_batch_3 of CIFAR-10 is not a pickle of byte arrays: it imports builtins.exec",
         )
@@ -138,7 +138,7 @@ class TestBadFiles:
     def test_the_binary_version(self, content, message, tmp_path):
         write(tmp_path, "binary files")
         (tmp_path / "test_batch.bin").write_bytes(content)
-        self.refuse(tmp_path, message)
+        self.assert_rejected(tmp_path, message)
 
     @pytest.mark.parametrize(
         ("value", "message"),
@@ -163,30 +163,32 @@ class TestBadFiles:
     def test_the_python_version(self, value, message, tmp_path):
         write(tmp_path, "python files")
         (tmp_path / "data_batch_1").write_bytes(pickle.dumps(value, 4))
-        self.refuse(tmp_path, message)
+        self.assert_rejected(tmp_path, message)
 
     def test_a_file_that_is_missing_or_an_archive_that_is_cut(self, tmp_path):
         write(tmp_path, "binary folder")
         (tmp_path / "cifar-10-batches-bin" / "data_batch_4.bin").unlink()
-        self.refuse(tmp_path, r"data_batch_4\.bin cannot be read: No such file")
+        self.assert_rejected(tmp_path, r"data_batch_4\.bin cannot be read: No such file")
         for folder in ("cut", "less"):
             (tmp_path / folder).mkdir()
         write(tmp_path / "cut", "binary archive")
         path = tmp_path / "cut" / "cifar-10-binary.tar.gz"
         path.write_bytes(path.read_bytes()[:20000])
-        self.refuse(tmp_path / "cut", r"is not a whole archive: .*download it again")
+        self.assert_rejected(tmp_path / "cut", r"is not a whole archive: .*download it again")
         write_tar(tmp_path / "less" / "cifar-10-binary.tar.gz", {"data_batch_1.bin": b"a"}, "x")
-        self.refuse(tmp_path / "less", r"lacks data_batch_2\.bin")
+        self.assert_rejected(tmp_path / "less", r"lacks data_batch_2\.bin")
 
     def test_arrays_of_another_kind(self, tmp_path):
         x = IMAGES.transpose(0, 2, 3, 1)
         np.savez(tmp_path / "cifar10.npz", x_train=x / 255, y_train=LABELS, x_test=x, y_test=LABELS)
-        self.refuse(tmp_path, "'x_train' .* should hold images as bytes, but is .* of float64")
+        self.assert_rejected(
+            tmp_path, "'x_train' .* should hold images as bytes, but is .* of float64"
+        )
         np.savez(tmp_path / "cifar10.npz", x_train=x, y_train=LABELS / 2, x_test=x, y_test=LABELS)
-        self.refuse(tmp_path, "y_train in .* holds 12 of float64")
+        self.assert_rejected(tmp_path, "y_train in .* holds 12 of float64")
 
-    def test_offline_without_data_says_what_to_do(self, tmp_path):
-        self.refuse(tmp_path, r"Could not download cifar-10-binary.*--data DIR")
+    def test_offline_without_data_the_error_explains_what_to_do(self, tmp_path):
+        self.assert_rejected(tmp_path, r"Could not download cifar-10-binary.*--data DIR")
 
 
 @real("cifar10.npz")

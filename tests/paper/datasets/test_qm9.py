@@ -264,10 +264,10 @@ def test_an_unknown_property_is_answered_with_the_known_ones(tmp_path):
         qm9.qm9(tmp_path, target="hommo")
 
 
-@pytest.mark.parametrize("share", [0.3, 0.9, 0.999])
-def test_a_truncated_archive_is_rejected_and_not_cached(folder, tmp_path, share):
+@pytest.mark.parametrize("fraction", [0.3, 0.9, 0.999])
+def test_a_truncated_archive_is_rejected_and_not_cached(folder, tmp_path, fraction):
     path = folder / "dsgdb9nsd.xyz.tar.bz2"
-    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    path.write_bytes(path.read_bytes()[: int(fraction * path.stat().st_size)])
     with pytest.raises(
         ag.InputError,
         match=r"is not a complete archive of molecules: .*Remove it and download it again",
@@ -310,7 +310,7 @@ def test_invalid_files_are_rejected(folder):
         gdb9.read_references(folder / "atomref.txt")
 
 
-def test_offline_without_data_says_what_to_do(tmp_path):
+def test_offline_without_data_the_error_explains_what_to_do(tmp_path):
     with pytest.raises(
         ag.InputError, match=r"Could not download dsgdb9nsd\.xyz\.tar\.bz2.*--data DIR"
     ):

@@ -97,7 +97,7 @@ class TestMnist:
         assert digits.y_train.tolist() == [7, 7, 7]
         assert torch.allclose(digits.x_test[0, 0], torch.from_numpy(image).float(), atol=1e-5)
 
-    def test_damaged_files_are_told_in_one_sentence(self, tmp_path):
+    def test_damaged_files_are_one_line_errors(self, tmp_path):
         (tmp_path / "mnist.npz").write_bytes(b"PK\x03\x04 rubbish")
         with pytest.raises(ag.InputError, match=r"not a readable \.npz archive"):
             mnist.mnist(tmp_path)
@@ -132,7 +132,7 @@ class TestMnist:
         with pytest.raises(ag.InputError, match="not a readable IDX file"):
             mnist.read_idx(tmp_path / "x.gz")
 
-    def test_offline_without_data_says_what_to_do(self, tmp_path):
+    def test_offline_without_data_the_error_explains_what_to_do(self, tmp_path):
         with pytest.raises(ag.InputError, match=r"Could not download train-images.*--data DIR"):
             mnist.mnist(tmp_path)
 
@@ -170,7 +170,7 @@ class TestOlivetti:
             torch.atan2(x, -y), faces.angle_train[:, 0], atol=0.1
         )  # clockwise from twelve o'clock
 
-    def test_nobody_is_in_both_parts(self, tmp_path):
+    def test_no_person_is_in_both_parts(self, tmp_path):
         images = np.repeat((np.arange(400) // 10).astype(np.uint8), 64 * 64).reshape(400, 64, 64)
         np.savez(tmp_path / "olivetti.npz", images=images)
         faces = olivetti.rotated_olivetti(tmp_path, copies=1)

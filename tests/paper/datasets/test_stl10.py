@@ -62,7 +62,7 @@ def test_every_form_gives_the_same(form, tmp_path):
         ("train_y.bin", b"a" * 5001, "train_y.bin is not a file of STL-10: it has 5001 bytes"),
     ],
 )
-def test_bad_files_are_refused_in_one_sentence(name, content, message, tmp_path):
+def test_bad_files_are_one_line_errors(name, content, message, tmp_path):
     for file, good in contents().items():
         (tmp_path / file).write_bytes(content if file == name else good)
     with pytest.raises(ag.InputError, match=message) as caught:
@@ -70,7 +70,7 @@ def test_bad_files_are_refused_in_one_sentence(name, content, message, tmp_path)
     assert "\n" not in str(caught.value)
 
 
-def test_offline_without_data_says_what_to_do(tmp_path):
+def test_offline_without_data_the_error_explains_what_to_do(tmp_path):
     with pytest.raises(ag.InputError, match=r"Could not download stl10_binary.*--data DIR"):
         stl10.stl10(tmp_path)
 

@@ -230,7 +230,7 @@ class TestCurvature:
         ):
             curvature(surface, 3, tolerance=1e-15)
 
-    def test_without_scipy_one_sentence_says_what_to_install(self, monkeypatch):
+    def test_without_scipy_the_error_names_the_package_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "scipy.sparse.linalg", None)
         with pytest.raises(ag.InputError, match=r'need scipy: pip install "augerino\[flatness\]"'):
             curvature(LossSurface(small_net(), F.cross_entropy, *items()), 3)

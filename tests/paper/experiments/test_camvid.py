@@ -125,7 +125,7 @@ def test_a_perfect_model_is_never_confused():
 
 
 def test_the_loss_at_a_scale_is_that_of_scenes_so_moved():
-    """A network that knows its place pays for what moves; scenes left alone cost what they cost."""
+    """Transformed scenes raise the loss of a position-dependent network; others do not."""
     height, width = 12, 12
     scores = torch.zeros(2, height, width)
     scores[0, :, :6], scores[1, :, 6:] = 2.0, 2.0

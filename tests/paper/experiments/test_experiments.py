@@ -224,7 +224,7 @@ def test_settings_of_the_wrong_type_are_named(tmp_path, monkeypatch, capsys, nam
     assert name in said and said.count("\n") == 1
 
 
-def test_an_interruption_leaves_what_is_done_and_says_how_to_go_on(data, capsys, monkeypatch):
+def test_an_interruption_keeps_finished_work_and_prints_how_to_resume(data, capsys, monkeypatch):
     experiment = catalogue.find("why")
     calls = []
 
@@ -338,14 +338,14 @@ def test_the_papers_settings_are_the_papers():
 
 
 def test_a_row_by_probing_probes_and_has_no_gradient_of_its_bounds(monkeypatch):
-    asked = []
-    monkeypatch.setattr(ag.Probe, "step", lambda self: asked.append(len(self.y)))
+    sizes = []
+    monkeypatch.setattr(ag.Probe, "step", lambda self: sizes.append(len(self.y)))
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
     model, history = train_row(
         settings, Row(name="x", kind="learned", method="probe"), 0, x, y, outputs=2
     )
-    assert len(history.epochs) == 2 and asked and set(asked) == {round(0.15 * 128)}
+    assert len(history.epochs) == 2 and sizes and set(sizes) == {round(0.15 * 128)}
     assert all(parameter.grad is None for parameter in model.augmentation.parameters())
 
 

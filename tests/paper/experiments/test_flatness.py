@@ -1,4 +1,4 @@
-"""The experiment flatness: whose loss is bent, and what its numbers are taken to say."""
+"""The experiment flatness: which loss is curved, and the conclusions from its numbers."""
 
 import sys
 
@@ -116,7 +116,7 @@ def made(row, seed, top, slope):
     }
 
 
-def test_the_table_says_which_way_each_row_differs_from_none():
+def test_the_table_gives_the_sign_of_each_difference_from_none():
     """Less curvature is flatter, more is sharper, and an uncertain difference is undecided."""
     without, flatter, sharper, alike = flatness.rows(SETTINGS)
     tops = {
@@ -158,7 +158,7 @@ def test_a_rise_is_counted_from_the_solution():
     assert flatness.rise(trial, "plain", "train_loss") == pytest.approx(0.1)
 
 
-def test_a_missing_scipy_is_told_before_anything_is_read(monkeypatch):
+def test_a_missing_scipy_is_reported_before_data_are_read(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse.linalg", None)
     with pytest.raises(
         ag.InputError, match=r'This experiment needs scipy: pip install "augerino\[flatness\]"'

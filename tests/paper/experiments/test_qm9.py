@@ -90,7 +90,7 @@ def test_translations_pay_up_to_a_cap_and_the_rest_up_to_its_limits():
     assert not slope.any()
 
 
-def test_the_two_networks_differ_in_what_they_are_invariant_to():
+def test_the_two_networks_have_different_invariances():
     x = molecules()
     shifted = {**x, "positions": x["positions"] + x["mask"][..., None]}
     for group, invariant in (("T3", True), ("trivial", False)):

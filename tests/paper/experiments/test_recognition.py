@@ -86,7 +86,7 @@ class TestRows:
         }
         assert starts["probe"] == pytest.approx({"contrast": 0.3, "brightness": 0.3})
 
-    def test_a_refit_trains_the_network_from_its_start_on_what_was_learned(self):
+    def test_a_refit_trains_the_initial_network_on_the_learned_ranges(self):
         settings = cifar10.Cifar10(epochs=1, batch_size=32, net="small", width=4)
         row = Row(name="x", kind="learned", start=0.3, method="probe", tolerance=0.03, refit=True)
         x, y = torch.randint(255, (96, 3, 12, 12), dtype=torch.uint8), torch.arange(96) % 10
@@ -165,7 +165,7 @@ def test_copies_of_a_fixed_augmentation_are_drawn_in_evaluation_and_only_then():
         assert not net[0].always
 
 
-def test_the_network_normalises_behind_what_stands_in_front():
+def test_the_network_normalises_after_earlier_modules():
     net = make_net(RecognitionSettings(net="small", width=4), [0.5] * 3, [0.25] * 3, Standard(1))
     assert [type(layer) for layer in net] == [Standard, Normalized] and net(
         torch.rand(2, 3, 16, 16)

@@ -1,4 +1,4 @@
-"""The plain-Python half of every exported file says what the library says."""
+"""The plain-Python part of every exported file agrees with the library."""
 
 import random
 
@@ -13,10 +13,10 @@ from tests.test_distributions import MEMBERS
 
 
 @pytest.mark.parametrize("size", [(24, 24), (20, 33), (1, 5)])
-@pytest.mark.parametrize("reach", [0.0, 1e-6, 0.3, 3.0])
-def test_the_map_of_pixels_is_the_matrix_of_affine2d(size, reach):
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 0.3, 3.0])
+def test_the_map_of_pixels_is_the_matrix_of_affine2d(size, scale):
     affine = ag.Affine2d()
-    for t in (torch.rand(20, 6, dtype=torch.float64) - 0.5) * 2 * reach:
+    for t in (torch.rand(20, 6, dtype=torch.float64) - 0.5) * 2 * scale:
         ours = affine.matrix(t[None], size)[0]
         per_pixel = (
             2 * functional.frame(*size)[0] / size[1]
@@ -65,7 +65,7 @@ def test_draws_follow_the_learned_distribution(make):
     assert torch.allclose(torch.corrcoef(t.T), torch.corrcoef(reference.T), atol=2 * noise)
 
 
-def test_the_ends_of_the_unit_interval_are_draws_too():
+def test_the_ends_of_the_unit_interval_map_to_finite_samples():
     data = numbers(ag.Augmentation(ag.Affine2d("rotate"), ag.Gaussian([0.0], [1.0])), "anything")[
         "distributions"
     ]

@@ -279,7 +279,7 @@ class TestTorchvision:
         assert set(mask.unique().tolist()) == {0, 7} and isinstance(mask, tv_tensors.Mask)
         assert ((mask > 0) == (moved[0] > 0.5)).float().mean() > 0.98
 
-    def test_what_stays_where_it_is_passes_through(self):
+    def test_targets_that_do_not_move_pass_through(self):
         from torchvision import tv_tensors
 
         transform = export("torchvision", augmentation_of("Gamma"))
@@ -296,7 +296,7 @@ class TestTorchvision:
         moved = transform.apply_at(mask, [0.25, 0.0])
         assert torch.equal(moved[:, 1:], mask[:, :-1]) and (moved[:, 0] == 0).all()
 
-    def test_what_would_be_left_behind_is_refused(self):
+    def test_targets_that_would_stay_untransformed_are_rejected(self):
         transform = self.transform()
         import PIL.Image
         from torchvision import tv_tensors
@@ -310,7 +310,7 @@ class TestTorchvision:
 
 @pytest.mark.extras
 class TestKornia:
-    def test_every_item_is_moved_on_its_own_unless_told_otherwise(self):
+    def test_every_item_is_transformed_separately_by_default(self):
         transform = export("kornia", ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([1.0])))
         x = torch.rand(1, 1, 9, 9).expand(3, 1, 9, 9)
         y = transform(x)
@@ -355,7 +355,7 @@ class TestKornia:
 
 @pytest.mark.extras
 class TestAlbumentations:
-    def test_what_stays_where_it_is_passes_through(self):
+    def test_targets_that_do_not_move_pass_through(self):
         transform = export("albumentations", augmentation_of("PixelNoise"))
         import albumentations as A
 
@@ -397,7 +397,7 @@ class TestAlbumentations:
         assert set(np.unique(out["mask"])) == {0, 7} and out["mask"].dtype == np.int64
         assert ((out["mask"] > 0) == (out["image"] > 0.5)).mean() > 0.98
 
-    def test_what_would_be_left_behind_is_refused(self):
+    def test_targets_that_would_stay_untransformed_are_rejected(self):
         transform = export("albumentations", chain())
         import albumentations as A
 
@@ -415,7 +415,7 @@ class Curve(ag.Transform):
 
 class TestWithoutTheLibrary:
     @each
-    def test_what_it_has_no_word_for_is_named(self, library):
+    def test_unsupported_parts_are_named(self, library):
         lens = ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.3]))
         own = ag.Augmentation(Curve(), ag.Uniform([0.3]))
         for augmentation, kind in ((lens, "On"), (own, "Curve")):
@@ -457,7 +457,7 @@ class TestWithoutTheLibrary:
         )
         assert "0.785399" in text or "0.7854" in text
 
-    def test_another_library_is_refused(self):
+    def test_another_library_is_rejected(self):
         with pytest.raises(ag.InputError, match="not for 'imgaug'"):
             exporting.standalone(chain(), "imgaug")
 

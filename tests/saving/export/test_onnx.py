@@ -1,4 +1,4 @@
-"""ONNX Runtime answers as PyTorch does, for any batch size."""
+"""ONNX Runtime gives the outputs of PyTorch, for any batch size."""
 
 import sys
 
@@ -104,7 +104,7 @@ EXAMPLES = [torch.rand(0, 3, 8, 8), {"image": torch.rand(1, 3, 8, 8)}, torch.ten
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=["empty", "dict", "number"])
-def test_an_example_that_is_no_batch_is_refused(tmp_path, example):
+def test_an_example_that_is_no_batch_is_rejected(tmp_path, example):
     with pytest.raises(ag.InputError, match="needs an example batch"):
         exporting.to_onnx(model(), example, tmp_path / "m.onnx")
 

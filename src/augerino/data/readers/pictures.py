@@ -75,9 +75,8 @@ def read_header(file: BinaryIO, name: str, *, resize: bool) -> Header:
     """Reads size and type of an image without decoding it; rejects too many pixels."""
     with _reading(name):
         image = _open(file, name, resize)
-        width, height = image.size
-        if _turned(image):
-            width, height = height, width
+        size = image.size
+        width, height = reversed(size) if _turned(image) else size
         fine = _is_fine(image)
         return Header(
             height=height,
