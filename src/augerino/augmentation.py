@@ -222,7 +222,8 @@ class Augmentation(nn.Module):
 
         Example:
             >>> from augerino import Affine2d, Uniform
-            >>> print(Augmentation(Affine2d("rotate", "scale"), Uniform([3.1416, 0.2])).only("scale"))
+            >>> learned = Augmentation(Affine2d("rotate", "scale"), Uniform([3.1416, 0.2]))
+            >>> print(learned.only("scale"))
             Affine2d: scale ×0.82 to ×1.22
         """
         for name in names:

@@ -44,14 +44,18 @@ class TestCopies:
         return f"{self.copies} copies at {self.strength:g} of the strength"
 
 
+def single_view() -> TestCopies:
+    """The input as it is."""
+    return TestCopies(1, 0.0, no_augmentation())
+
+
 def test_candidates(policy: Augmentation, copies: int) -> list[TestCopies]:
     """A single view, and several copies at a few strengths, without photometric operations."""
-    single = TestCopies(1, 0.0, no_augmentation())
     names = _spatial_names(policy.transform)
     if copies == 1 or not names:
-        return [single]
+        return [single_view()]
     spatial = policy.only(*names)
-    return [single, *(TestCopies(copies, s, _scaled(spatial, s)) for s in STRENGTHS)]
+    return [single_view(), *(TestCopies(copies, s, _scaled(spatial, s)) for s in STRENGTHS)]
 
 
 def choose_copies(

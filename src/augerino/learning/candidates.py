@@ -55,6 +55,8 @@ _PHOTOMETRIC: tuple[tuple[type[Transform], float], ...] = (
 )
 _PHOTOMETRIC_RATE = 1 / 6
 
+_SAME = {"shift_x": ("translate_x",), "shift_y": ("translate_y",)}  # the same motion
+
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -151,19 +153,29 @@ def rotation_candidate(found: Augmentation) -> Candidate | None:
     return Candidate("full rotations", (found.only(*names).requires_grad_(False),))
 
 
-def learned_candidates(found: Augmentation) -> list[Candidate]:
+def learned_candidates(found: Augmentation, base: Candidate) -> list[Candidate]:
     """The learned ranges in some of the samples, and in all of them.
 
-    Negligible ranges and full rotations are left out; the latter are a candidate of their own.
+    Negligible ranges are left out, and so are full rotations, which are a candidate of their own,
+    and translations and flips that the base has already.
+
+    Args:
+        found: augmentation with the learned ranges.
+        base: policy that the ranges are added to.
     """
-    names = [c.name for c in found.coordinates if not (c.is_negligible or is_full_turn(c))]
+    left_out = base.names | {other for name in base.names for other in _SAME.get(name, ())}
+    names = [
+        c.name
+        for c in found.coordinates
+        if not (c.is_negligible or is_full_turn(c) or c.name in left_out)
+    ]
     if not names:
         return []
     always = found.only(*names).requires_grad_(False)
     occasional = copy.deepcopy(always)
     for part in parts_of(occasional.distribution):
         if part.has_settable_rate:
-            part.rate = OCCASIONAL  # type: ignore[misc]
+            part.rate = torch.full((part.size,), OCCASIONAL)  # type: ignore[misc]
     return [
         Candidate("learned ranges in some samples", (occasional,)),
         Candidate("learned ranges in all samples", (always,)),

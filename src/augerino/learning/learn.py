@@ -94,9 +94,7 @@ def learn(
         if items is None and isinstance(net, nn.Module) and isinstance(initial, nn.Module):
             net.load_state_dict(initial.state_dict())  # the final model is the caller's network
             own = net
-        return prepare(
-            own, setup.dataset, augmentation=augmentation, recipe=recipe, items=items
-        )
+        return prepare(own, setup.dataset, augmentation=augmentation, recipe=recipe, items=items)
 
     def run(name: str, setup: Setup, title: str) -> Learned:
         is_first = name == "checkpoint"

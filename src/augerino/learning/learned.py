@@ -16,7 +16,7 @@ from augerino.data.loading import draw_samples, first_batch, make_loader
 from augerino.diagnostics import Evaluation, Evidence, Verdict
 from augerino.errors import InputError
 from augerino.learning import outcome, result
-from augerino.learning.averaging import TestCopies
+from augerino.learning.averaging import TestCopies, averaged_model, single_view
 from augerino.learning.defaults import task_of
 from augerino.learning.probe import refit_fraction
 from augerino.learning.race import Race
@@ -35,11 +35,15 @@ class Choice:
         race: the trials of all candidate policies.
         augmentation: the chosen policy, which the final model is trained with.
         copies: how the final model averages its predictions.
+        history: one record per epoch of the final training.
+        seconds: duration of the trials and of the final training.
     """
 
     race: Race
     augmentation: Augmentation
     copies: TestCopies
+    history: History
+    seconds: float
 
     @property
     def name(self) -> str:
@@ -53,7 +57,7 @@ class Learned:
 
     Args:
         model: averaged model.
-        objective: objective of the training of this model.
+        objective: objective of the training that found the ranges.
         history: one record per epoch of that training.
         start: extent of each coordinate before the training.
         dataset: training data; its test part is the default of methods that need held-out data.
@@ -110,8 +114,21 @@ class Learned:
 
     @property
     def seconds(self) -> float:
-        """Duration of the training in seconds."""
-        return sum(record.seconds for record in self.history.epochs)
+        """Duration of all trainings in seconds, without the baseline."""
+        finding = sum(record.seconds for record in self.history.epochs)
+        return finding + (0.0 if self.choice is None else self.choice.seconds)
+
+    def views(self, name: str = "learned") -> list[tuple[str, models.InvariantModel, int]]:
+        """Name, model and number of copies of each way to evaluate: one copy, then several."""
+        if not self.model.augmentation.names:
+            return [(name, self.model, 1)]
+        copies = self.model.test_copies
+        several = (f"{name}, {copies} copies", self.model, copies)
+        if self.choice is None:
+            single = (f"{name}, 1 copy", self.model, 1)
+            return [single] if copies == 1 else [single, several]
+        plain = averaged_model(self.model.net, single_view(), task=self.task, recipe=self.recipe)
+        return [(f"{name}, single view", plain, 1), several]
 
     def for_refit(self) -> Augmentation:
         """Fixed augmentation with the learned ranges and a rate per coordinate, for a new model.
@@ -175,8 +192,7 @@ class Learned:
             n_items: maximum number of samples for the evidence behind each verdict.
         """
         dataset = replace(self.dataset, test=self._held_out(test))
-        models_by_name = {"learned": self.model}
-        evaluated = outcome.evaluate_models(models_by_name, dataset, self.recipe)
+        evaluated = outcome.evaluate_models(self, dataset=dataset, recipe=self.recipe)
         measured = outcome.measure(self, dataset, evaluated, n_items=n_items)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary, "data")  # title of the page if the data have no path

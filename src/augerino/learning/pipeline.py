@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from augerino.learning.averaging import (
     TestCopies,
     averaged_model,
     choose_copies,
+    single_view,
     test_candidates,
 )
 from augerino.learning.candidates import Candidate
@@ -47,11 +48,13 @@ class Pipeline:
         setup: set-up of the first step, which finds the ranges.
         prepare: builds the set-up of another training.
         train: runs a training.
+        seconds: duration of each training so far.
     """
 
     setup: Setup
     prepare: Prepare
     train: Train
+    seconds: list[float] = field(default_factory=list)
 
     @property
     def chooses(self) -> bool:
@@ -65,34 +68,37 @@ class Pipeline:
 
     def run(self, title: str = "") -> Learned:
         """Runs all steps and returns the final model with the ranges and the policy."""
-        found = self.train("checkpoint", self.setup, title)
         if not self.chooses:
-            return found
+            return self._train("checkpoint", self.setup, title)
+        # This model is not the final one, so its training ends when the ranges are fixed.
+        n_epochs = self.setup.method.settled_after or self.setup.n_epochs
+        found = self._train("checkpoint", replace(self.setup, n_epochs=n_epochs), title)
         found = replace(found, model=copy.deepcopy(found.model))  # its network is trained again
         race, copies = self.choose(found.augmentation)
         policy = race.winner.candidate.augmentation
         setup = self.prepare(self._fixed, policy, None)
-        final = self.train("final", setup, f"final model: {race.winner.name}")
-        model = averaged_model(
-            final.model.net, copies, task=found.task, recipe=self.setup.recipe
+        final = self._train("final", setup, f"final model: {race.winner.name}")
+        model = averaged_model(final.model.net, copies, task=found.task, recipe=self.setup.recipe)
+        choice = Choice(
+            race=race,
+            augmentation=policy,
+            copies=copies,
+            history=final.history,
+            seconds=sum(self.seconds) - found.seconds,
         )
-        return replace(
-            final,
-            model=model,
-            start=found.start,
-            finder=found.model,
-            unfinished=found.unfinished,
-            n_probe_items=found.n_probe_items,
-            task_score=found.task_score,
-            choice=Choice(race=race, augmentation=policy, copies=copies),
-        )
+        return replace(found, model=model, finder=found.model, choice=choice)
 
     def baseline(self, learned: Learned) -> Learned:
         """Trains without augmentation; returns the final model if that is its policy already."""
         if learned.choice is not None and not learned.choice.augmentation.names:
             return learned
         setup = self.prepare(self._fixed, no_augmentation(), None)
-        return self.train("baseline", setup, "baseline without augmentation")
+        return self._train("baseline", setup, "baseline without augmentation")
+
+    def _train(self, name: str, setup: Setup, title: str) -> Learned:
+        trained = self.train(name, setup, title)
+        self.seconds.append(trained.seconds)
+        return trained
 
     def choose(self, found: Augmentation) -> tuple[Race, TestCopies]:
         """Runs the trials of the policy step, then chooses the test copies of the winner."""
@@ -110,11 +116,10 @@ class Pipeline:
             title = f"trial {n}: {candidate.name}"
             setup = self.prepare(recipe, candidate.augmentation, trained)
             try:
-                net = self.train(f"trial-{n}", setup, title).model.net
+                net = self._train(f"trial-{n}", setup, title).model.net
             except NonFiniteLoss:
                 return Trial(candidate, None)
-            single = TestCopies(1, 0.0, no_augmentation())
-            trial = Trial(candidate, self._judge(net, single, batches))
+            trial = Trial(candidate, self._judge(net, single_view(), batches))
             if trial.loss < best["loss"]:
                 best.update(loss=trial.loss, net=net)
             return trial

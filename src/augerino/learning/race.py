@@ -6,8 +6,8 @@ task harder. So candidate policies are compared by what they are for, the loss o
 
 Each trial trains on a third of the training samples for a fraction of the steps and is judged on
 the others. Fewer steps alone would favour weak augmentation, and fewer samples alone would favour
-strong augmentation. With both, a network overfits about as much as in the full training. All trials share samples, initial weights and order, so that
-losses can be compared sample by sample.
+strong augmentation. With both, a network overfits about as much as in the full training. All
+trials share samples, initial weights and order, so that losses can be compared sample by sample.
 """
 
 from collections.abc import Callable
@@ -96,9 +96,7 @@ class Race:
         return next(trial for trial in self.trials if trial.name == name)
 
 
-def run_race(
-    found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidate], Trial]
-) -> Race:
+def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidate], Trial]) -> Race:
     """Compares kinds of augmentation: a standard policy, then the learned ranges, then tones.
 
     1. No augmentation, the field's standard policy for this kind of data, and full rotations if
@@ -125,7 +123,7 @@ def run_race(
         trials.append(run(rotations))
     base = min(trials, key=lambda trial: trial.loss)
     best = {}
-    for extras in (learned_candidates(found), photometric_candidates(kind, x)):
+    for extras in (learned_candidates(found, base.candidate), photometric_candidates(kind, x)):
         best_extra = base
         for extra in extras:
             trials.append(run(base.candidate.plus(extra)))

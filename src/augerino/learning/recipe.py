@@ -50,7 +50,7 @@ class Recipe:
     """probe: all other constants"""
     reg_weight: float = 0.05
     """gradient: weight λ of the penalty that widens the ranges, in units of the loss"""
-    trial_length: float = 0.2
+    trial_length: float = 1 / 6
     """steps of a trial of the policy step, relative to the final training; 0 skips that step"""
     epochs: int | None = None
     """passes over the training data (default: 40, more for small and fewer for large data)"""
