@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.coordinate import LearnedCoordinate
+from augerino.coordinate import LearnedCoordinate, discrete_unit
 from augerino.diagnostics.frames import UNKNOWN, draw, draw_labels, label_key, reduced, strip
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import files
@@ -116,7 +116,7 @@ def _axis(coordinate: LearnedCoordinate, count: int) -> dict[str, Any]:
         return {
             "name": coordinate.name,
             "values": [0.0, 1.0],
-            "texts": ["as it is", "flipped"],
+            "texts": ["as it is", discrete_unit(coordinate.unit).outcome],
             "inside": [True, not coordinate.is_negligible],
             "discrete": True,
         }
