@@ -77,12 +77,21 @@ class FactorUnit(Unit):
 
 @dataclass(frozen=True)
 class FlipUnit(Unit):
-    """Formats extents of discrete coordinates as the fraction of flipped copies, p = extent / 2.
+    """Formats extents of discrete coordinates as the fraction of changed copies, p = extent / 2.
+
+    Args:
+        noun: the change in sentences: "invariant under mirroring".
+        participle: a copy that was changed, in sentences.
+        outcome: a copy that was changed, in a label.
 
     Example:
         >>> COPIES.extent(1.0), COPIES.span(0.2, 0.4)
         ('50.0 % of copies', '10.0 % of copies to 20.0 % of copies')
     """
+
+    noun: str = "mirroring"
+    participle: str = "mirrored"
+    outcome: str = "flipped"
 
     def edge(self, t: float) -> str:
         """Formats an extent: "50.0 % of copies"."""
@@ -112,7 +121,7 @@ class StrengthUnit(Unit):
 
 
 @dataclass(frozen=True)
-class LevelsUnit(Unit):
+class LevelsUnit(StrengthUnit):
     """Formats the strength of posterize as the number of levels that it leaves.
 
     Example:
@@ -123,10 +132,6 @@ class LevelsUnit(Unit):
     def value(self, t: float) -> str:
         """Formats one value: "32 levels"."""
         return f"{posterize_levels(t)} levels"
-
-    def edge(self, t: float) -> str:
-        """Formats the edge of the range [-t, t]: "32 levels"."""
-        return self.value(t)
 
     def extent(self, t: float) -> str:
         """Formats the range [-t, t]: "256 to 32 levels"."""
@@ -183,6 +188,19 @@ SIDE = StrengthUnit(
     "of the shorter side", "% of the shorter side", factor=100.0, suffix=" % of the side"
 )
 COPIES = FlipUnit("", label="extent 2 min(p, 1 - p)", digits=".3g")
+GREY_COPIES = FlipUnit(
+    "grey copies",
+    label="extent 2 min(p, 1 - p)",
+    digits=".3g",
+    noun="removing the colour",
+    participle="grey",
+    outcome="grey",
+)
+
+
+def discrete_unit(unit: Unit) -> FlipUnit:
+    """Returns the unit of a discrete coordinate, or that of a flip if it has another kind."""
+    return unit if isinstance(unit, FlipUnit) else COPIES
 
 
 @dataclass(frozen=True)

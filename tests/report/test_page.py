@@ -533,7 +533,18 @@ class TestPieces:
         st.floats(-1e9, 1e9),
         st.floats(1e-9, 1e9),
         st.sampled_from(
-            ["rad", "log-factor", "contrast level", "half-images", "of full intensity", "", "dB"]
+            [
+                "rad",
+                "log-factor",
+                "contrast level",
+                "half-images",
+                "of full intensity",
+                "factor - 1",
+                "strength",
+                "posterize strength",
+                "",
+                "dB",
+            ]
         ),
     )
     def test_ticks_are_few_and_within(self, low, span, unit):
@@ -547,3 +558,34 @@ class TestPieces:
         ticks = scale.ticks(low, high)
         assert len(ticks) <= 6 and all(scale.text(tick) for tick in ticks)
         assert all(low - room <= tick <= high + room for tick in ticks)
+
+
+class TestStrengths:
+    """Axes of coordinates whose sign has no meaning."""
+
+    @pytest.mark.parametrize("symbol", ["strength", "of the tones", "of the shorter side"])
+    def test_values_and_edges_have_no_sign(self, symbol):
+        scale = Scale(unit_of(symbol))
+        assert scale.text(-0.5) == scale.text(0.5) == scale.edge(0.5) == "50 %"
+
+    def test_levels_are_powers_of_two(self):
+        scale = Scale(unit_of("posterize strength"))
+        assert [scale.text(tick) for tick in scale.ticks(0.0, 1.0, 7)] == [
+            "256",
+            "128",
+            "64",
+            "32",
+            "16",
+            "8",
+            "4",
+        ]
+        assert len(scale.ticks(0.0, 1.0)) <= 5 and scale.label == "levels"
+
+    def test_a_linear_factor_reaches_zero(self):
+        scale = Scale(unit_of("factor - 1"))
+        assert scale.text(-1.0) == "×0" and scale.edge(1.0) == "×2"
+        assert scale.ticks(-1.0, 1.0)
+
+    def test_a_discrete_unit_is_known_by_its_symbol(self):
+        assert unit_of("grey copies", discrete=True).outcome == "grey"
+        assert unit_of("", discrete=True).outcome == "flipped"

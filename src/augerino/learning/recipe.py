@@ -35,7 +35,8 @@ class Recipe:
     """Settings for learning the symmetries of a dataset. Invalid values raise an `InputError`."""
 
     transforms: tuple[str, ...] = ()
-    """groups: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    """groups: affine, flip, color, shift, photometric, occlusion (images);
+    time, gain, noise (signals); affine (points)"""
     coordinates: tuple[str, ...] = ()
     """single coordinates to learn, by name; by default those of the groups"""
     start: float = 0.3

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from augerino.coordinate import Coordinate
+from augerino.coordinate import Coordinate, discrete_unit
 from augerino.diagnostics import CoordinateEvidence, Estimate, Score, Verdict
 from augerino.diagnostics.examples import write_gallery
 from augerino.learning.outcome import Outcome
@@ -163,7 +163,7 @@ def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, Any]:
     def text(extent: float) -> str:
         if coordinate.discrete:
-            return "all mirrored" if extent else "none mirrored"
+            return f"{'all' if extent else 'none'} {discrete_unit(coordinate.unit).participle}"
         return coordinate.unit.extent(extent)
 
     return {

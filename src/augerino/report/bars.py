@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from augerino.coordinate import StrengthUnit
 from augerino.report.coordinate_result import CoordinateResult
 from augerino.report.markup import Markup, short, tag
 from augerino.report.plot import WIDTH, padded
@@ -46,10 +47,10 @@ def range_bar(c: CoordinateResult) -> Markup | None:
         return None
     low, high = c.range
     edge = c.limit or 1.2 * _largest(c)
-    is_one_sided = low >= 0
+    is_one_sided = low >= 0 or isinstance(c.unit, StrengthUnit)
     axis = _Axis(0.0 if is_one_sided else -edge, edge)
     marks = [_track() if c.limit else _baseline()]
-    marks.append(_filled(axis.x(low), axis.x(high), c.answer))
+    marks.append(_filled(axis.x(max(low, axis.low)), axis.x(high), c.answer))
     if not is_one_sided:
         marks += _side_marks(c, axis, -1)
     marks += _side_marks(c, axis, 1)

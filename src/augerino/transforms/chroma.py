@@ -8,7 +8,7 @@ import math
 
 from torch import Tensor
 
-from augerino.coordinate import COPIES, FACTOR, RADIAN, Coordinate
+from augerino.coordinate import FACTOR, GREY_COPIES, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import pixelwise
 from augerino.transforms.active_rows import PhotometricTransform
@@ -78,7 +78,7 @@ class Grayscale(_Chroma):
         tensor([0.5870, 0.5870, 0.5870])
     """
 
-    coordinates = (Coordinate("grayscale", limit=1.0, unit=COPIES, discrete=True),)
+    coordinates = (Coordinate("grayscale", limit=1.0, unit=GREY_COPIES, discrete=True),)
 
     def act(self, x: Tensor, t: Tensor) -> Tensor:
         """Removes the colour.   x: (B, C, H, W)   t: (B, 1)   returns (B, C, H, W)"""
