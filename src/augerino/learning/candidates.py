@@ -184,7 +184,7 @@ def learned_candidates(found: Augmentation, base: Candidate) -> list[Candidate]:
 
 def is_full_turn(coordinate: LearnedCoordinate) -> bool:
     """Whether a range is a full rotation, which has no edge where inputs become harder."""
-    return coordinate.unit is RADIAN and coordinate.is_full
+    return coordinate.unit == RADIAN and coordinate.is_full
 
 
 def _fixed(transform: Transform, bounds: list[float], rate: float = 1.0) -> Augmentation:

@@ -99,6 +99,7 @@ def train_row(
         lr=settings.lr,
         augmentation_lr=settings.augmentation_lr,
         warm_up=settings.warm_up if row.warm_up is None else row.warm_up,
+        trial_length=0.0,
         seed=seed,
     )
     untrained = copy.deepcopy(net)
