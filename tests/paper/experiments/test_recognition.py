@@ -8,11 +8,11 @@ import torch
 
 import augerino as ag
 from augerino.app import catalogue
+from augerino.data.published.image_split import ImageSplit
 from augerino.data.synthetic.shades import shades
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import cifar10, stl10
 from augerino.paper.experiments.policies import PublishedPolicy
 from augerino.paper.experiments.recognition import (

@@ -10,10 +10,10 @@ from torch import nn
 
 import augerino as ag
 from augerino import plots
+from augerino.data.published import cifar10 as source
+from augerino.data.published.image_split import ImageSplit
 from augerino.errors import InputError
 from augerino.nets.standard import Standard
-from augerino.paper.datasets import cifar10 as source
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import recognition_figures as figures
 from augerino.paper.experiments.policies import PublishedPolicy
 from augerino.paper.experiments.recognition import (

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import augerino as ag
+from augerino.data.published.image_split import ImageSplit
 from augerino.errors import InputError
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import Learned
@@ -20,7 +21,6 @@ from augerino.nets.layer13 import Layer13
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments.settings import Row, Settings
 from augerino.paper.experiments.training import curves
 from augerino.runtime.trials import Trial, mean_sd, of_row
