@@ -1,0 +1,196 @@
+"""Cells of images: digits, photographs, faces, and sprites."""
+
+from functools import cache, partial
+from typing import Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Kind, Load, Pair, Split, choose
+from augerino.benchmark.payoff.standard import (
+    flip_and_crop,
+    full_rotation,
+    learned_affine,
+    shift_and_rotate,
+)
+from augerino.data import downloads
+from augerino.data.arrays import to_float
+from augerino.data.published import cifar10, image_split, mnist, olivetti
+from augerino.data.synthetic.sprites import CLASS_NAMES, sprites
+from augerino.errors import InputError
+from augerino.nets.layer13 import Layer13
+from augerino.nets.normalized import Normalized
+from augerino.nets.small import SmallCNN
+
+NetName = Literal["small", "layer13"]
+WIDTHS = {"small": 16, "layer13": 32}
+SMALL_STEPS = 2000
+LAYER13_STEPS = 6000  # enough to fit under augmentation, in spite of dropout
+N_CLASSES = 10
+STL_SIDE = 48
+FACES_PER_PERSON = 5  # to train on
+SPLIT_SEED = 0  # of the faces, which have no published split
+
+
+def image_net(split: Split, name: NetName = "small", width: int | None = None) -> nn.Module:
+    """A network that normalizes images in [0, 1] by the training images."""
+    sample = to_float(split.train[0][:1000])
+    mean = sample.mean(dim=(0, 2, 3)).tolist()
+    std = sample.std(dim=(0, 2, 3)).clamp_min(0.01).tolist()
+    kind = SmallCNN if name == "small" else Layer13
+    return Normalized(kind(len(mean), split.n_outputs, width or WIDTHS[name]), mean, std)
+
+
+def embedded() -> list[Cell]:
+    """Sprites, which need no files."""
+    return [
+        Cell(
+            name="sprites-60",
+            kind="photographs",
+            load=_sprites,
+            net=partial(image_net, width=8),
+            steps=400,
+            batch_size=32,
+            standard=partial(flip_and_crop, 32),
+            learned=learned_affine,
+        )
+    ]
+
+
+def real(net: NetName = "small") -> list[Cell]:
+    """Cells of image files, with one of two networks."""
+    suffix = "" if net == "small" else f"-{net}"
+    steps = SMALL_STEPS if net == "small" else LAYER13_STEPS
+    cells = []
+    for dataset, sizes in (("mnist", (300, 1000, 5000)), ("rotmnist", (1000, 10_000))):
+        for size in sizes:
+            cells.append(
+                Cell(
+                    name=f"{dataset}-{size}{suffix}",
+                    kind="digits",
+                    load=partial(_digits, size=size, rotated=dataset == "rotmnist"),
+                    net=partial(image_net, name=net),
+                    steps=steps,
+                    standard=shift_and_rotate,
+                    oracle=full_rotation if dataset == "rotmnist" else None,
+                    learned=learned_affine,
+                )
+            )
+    for size in (1000, 5000, 10_000):
+        name = f"cifar10-{size}{suffix}"
+        load = partial(_cifar10, size=size)
+        cells.append(_mirrored(name, "photographs", load, steps=steps, side=cifar10.SIDE, net=net))
+    name = f"stl10-3000{suffix}"
+    cells.append(_mirrored(name, "photographs", _stl10, steps=3 * steps // 4, side=STL_SIDE, net=net))
+    name = f"olivetti{suffix}"
+    cells.append(_mirrored(name, "faces", _olivetti, steps=steps // 2, side=olivetti.SIDE, net=net))
+    return cells
+
+
+def _mirrored(
+    name: str,
+    kind: Kind,
+    load: Load,
+    *,
+    steps: int,
+    side: int,
+    net: NetName,
+) -> Cell:
+    return Cell(
+        name=name,
+        kind=kind,
+        load=load,
+        net=partial(image_net, name=net),
+        steps=steps,
+        batch_size=32 if kind == "faces" else 128,
+        standard=partial(flip_and_crop, side),
+        learned=learned_affine,
+    )
+
+
+def _sprites(seed: int, _data: str | None) -> Split:
+    train = sprites(60, seed=2 * seed)
+    test = sprites(1000, seed=2 * seed + 1)
+    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(CLASS_NAMES))
+
+
+def _digits(seed: int, data: str | None, *, size: int, rotated: bool) -> Split:
+    pool, held_out = _mnist(data)
+    train, test = choose(pool, held_out, seed=seed, n_train=size, n_test=10_000)
+    if rotated:
+        train = mnist.rotate_once(train[0], seed=2 * seed)[0], train[1]
+        test = mnist.rotate_once(test[0], seed=2 * seed + 1)[0], test[1]
+    return Split(train, test, n_outputs=N_CLASSES)
+
+
+@cache
+def _mnist(data: str | None) -> tuple[Pair, Pair]:
+    require_file(data, "mnist.npz", "train-images-idx3-ubyte.gz")
+    digits = mnist.mnist(data)
+    return (digits.x_train, digits.y_train), (digits.x_test, digits.y_test)
+
+
+def _cifar10(seed: int, data: str | None, *, size: int) -> Split:
+    pool, held_out = _cifar10_pool(data)
+    train, test = choose(pool, held_out, seed=seed, n_train=size, n_test=5000)
+    return Split(train, test, n_outputs=N_CLASSES)
+
+
+@cache
+def _cifar10_pool(data: str | None) -> tuple[Pair, Pair]:
+    names = ("cifar-10-binary.tar.gz", "cifar-10-python.tar.gz", "data_batch_1")
+    nested = ("cifar-10-batches-bin/data_batch_1.bin", "cifar-10-batches-py/data_batch_1")
+    require_file(data, "cifar10.npz", *names, "data_batch_1.bin", *nested)
+    images = cifar10.cifar10(data)
+    return (images.x_train, images.y_train), (images.x_test, images.y_test)
+
+
+def _stl10(seed: int, data: str | None) -> Split:
+    path = downloads.find("stl10_48.npz", data)
+    if path is None:
+        raise missing("stl10_48.npz")
+    images = image_split.read_npz(path, STL_SIDE)
+    pool = (images.x_train, images.y_train)
+    held_out = (images.x_test, images.y_test)
+    train, test = choose(pool, held_out, seed=seed, n_train=3000, n_test=2000)
+    return Split(train, test, n_outputs=N_CLASSES)
+
+
+def _olivetti(seed: int, data: str | None) -> Split:
+    """Who is it? Five images of each person to train on, the others to score.
+
+    With a development seed, two of the five are scored, and three are trained on.
+    """
+    require_file(data, "olivetti.npz", "olivettifaces.mat")
+    faces = olivetti.olivetti(data)  # (people, images, side, side)
+    order = _shuffled_rows(faces, SPLIT_SEED)
+    pool = order[:, :FACES_PER_PERSON]
+    test = order[:, FACES_PER_PERSON:]
+    if seed >= FIRST_DEV_SEED:
+        pool = _shuffled_rows(pool, seed)
+        test = pool[:, 3:]
+        pool = pool[:, :3]
+    return Split(_labeled(pool), _labeled(test), n_outputs=len(faces))
+
+
+def _shuffled_rows(faces: Tensor, seed: int) -> Tensor:
+    """The images of each person in a random order."""
+    generator = Generator().manual_seed(seed)
+    order = torch.stack([torch.randperm(faces.shape[1], generator=generator) for _ in faces])
+    return faces[torch.arange(len(faces))[:, None], order]
+
+
+def _labeled(faces: Tensor) -> Pair:
+    people, images = faces.shape[:2]
+    return faces.reshape(-1, 1, *faces.shape[2:]), torch.arange(people).repeat_interleave(images)
+
+
+def require_file(data: str | None, *names: str) -> None:
+    """Raises an error if none of the files is there; the suite downloads nothing."""
+    if all(downloads.find(name, data) is None for name in names):
+        raise missing(names[0])
+
+
+def missing(name: str) -> InputError:
+    """The error of a cell without its file."""
+    return InputError(f"{name} is not there: give the folder that has it with --data DIR.")

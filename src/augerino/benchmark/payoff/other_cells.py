@@ -1,0 +1,151 @@
+"""Cells of signals, point clouds and molecules."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Pair, Split, choose
+from augerino.benchmark.payoff.image_cells import require_file
+from augerino.benchmark.payoff.standard import (
+    jitter_and_gain,
+    learned_in_space,
+    rigid_motions,
+    rotations_in_space,
+    turn_and_jitter,
+)
+from augerino.data.published.qm9 import qm9
+from augerino.data.published.time_series import time_series
+from augerino.data.synthetic.clouds import clouds
+from augerino.data.synthetic.signals import signals
+from augerino.nets.lieconv import LieResNet
+from augerino.nets.points import SmallPointNet
+from augerino.nets.signal import SmallSignalNet
+
+#: Sets of the UCR and UEA archives that the wheel of aeon has; the last two have many channels.
+SERIES = (
+    "GunPoint",
+    "ItalyPowerDemand",
+    "OSULeaf",
+    "ArrowHead",
+    "BasicMotions",
+    "JapaneseVowels",
+)
+N_MOLECULES = 2000
+#: The networks of the experiment qm9, preset cpu.
+LIECONV = {"width": 128, "layers": 3, "neighbours": 8, "kernel_width": 16, "kernel_outputs": 16}
+GROUPS = {"trivial": "trivial", "t3": "T3"}
+
+
+def embedded() -> list[Cell]:
+    """Few drawn signals and point clouds, which need no files."""
+    return [
+        Cell(
+            name="signals-60",
+            kind="signals",
+            load=_signals,
+            net=partial(signal_net, width=8),
+            steps=400,
+            batch_size=32,
+            standard=jitter_and_gain,
+        ),
+        Cell(
+            name="clouds-60",
+            kind="clouds",
+            load=_clouds,
+            net=cloud_net,
+            steps=400,
+            batch_size=32,
+            standard=turn_and_jitter,
+        ),
+    ]
+
+
+def real() -> list[Cell]:
+    """Time series and molecules from files."""
+    cells = [
+        Cell(
+            name=name.lower(),
+            kind="signals",
+            load=partial(_series, name=name),
+            net=signal_net,
+            steps=1000,
+            batch_size=32,
+            standard=jitter_and_gain,
+        )
+        for name in SERIES
+    ]
+    for target in ("homo", "lumo"):
+        for group in GROUPS:
+            cells.append(
+                Cell(
+                    name=f"qm9-{target}-{group}",
+                    kind="molecules",
+                    load=partial(_molecules, target=target),
+                    net=partial(molecule_net, group=GROUPS[group]),
+                    steps=2400,
+                    batch_size=50,
+                    lr=3e-3,
+                    weight_decay=0.0,
+                    standard=rotations_in_space,
+                    oracle=rigid_motions,
+                    learned=learned_in_space,
+                    unit="meV",
+                )
+            )
+    return cells
+
+
+def signal_net(split: Split, width: int = 16) -> nn.Module:
+    """The small network for signals."""
+    return SmallSignalNet(split.train[0].shape[1], split.n_outputs, width)
+
+
+def cloud_net(split: Split) -> nn.Module:
+    """The small network for point clouds."""
+    return SmallPointNet(split.n_outputs)
+
+
+def molecule_net(split: Split, group: str) -> nn.Module:
+    """A small LieConv network."""
+    return LieResNet(split.n_outputs, group=group, **LIECONV)  # type: ignore[arg-type]
+
+
+def _signals(seed: int, _data: str | None) -> Split:
+    train = signals(60, seed=2 * seed)
+    test = signals(1000, seed=2 * seed + 1)
+    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(train.class_names))
+
+
+def _clouds(seed: int, _data: str | None) -> Split:
+    train = clouds(60, seed=2 * seed)
+    test = clouds(1000, seed=2 * seed + 1)
+    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(train.class_names))
+
+
+def _series(seed: int, data: str | None, *, name: str) -> Split:
+    """The published split, each channel standardized by the training part."""
+    found = time_series(name, data)
+    pool = (found.x_train, found.y_train)
+    n_outputs = len(found.class_names)
+    train, test = choose(
+        pool, (found.x_test, found.y_test), seed=seed, n_train=len(found.y_train), n_test=5000
+    )
+    mean = train[0].mean(dim=(0, 2), keepdim=True)
+    std = train[0].std(dim=(0, 2), keepdim=True).clamp_min(1e-6)
+
+    def standardized(pair: Pair) -> tuple[Tensor, Tensor]:
+        return (pair[0] - mean) / std, pair[1]
+
+    return Split(standardized(train), standardized(test), n_outputs=n_outputs)
+
+
+def _molecules(seed: int, data: str | None, *, target: str) -> Split:
+    """Random molecules of the training part; a development seed scores those for validation."""
+    files = ("qm9_small.npz", "qm9.npz", "train.npz", "dsgdb9nsd.xyz.tar.bz2")
+    require_file(data, *files)
+    found = qm9(data, target=target, seed=seed, train=N_MOLECULES, centre=True)
+    test = found.validation if seed >= FIRST_DEV_SEED else found.test
+    items = torch.arange(min(len(test[1]), 5000))
+    inputs = {key: value[items] for key, value in test[0].items()}
+    return Split(found.train, (inputs, test[1][items]), n_outputs=1, scale=found.scale)
