@@ -89,6 +89,61 @@ class FlipUnit(Unit):
         return f"{50 * t:.1f} % of copies"
 
 
+@dataclass(frozen=True)
+class StrengthUnit(Unit):
+    """Formats coordinates whose sign has no meaning by their size.
+
+    Example:
+        >>> STRENGTH.extent(0.4), STRENGTH.value(-0.4), STRENGTH.span(0.2, 0.4)
+        ('up to 40.0 % strength', '40.0 % strength', '20.0 % strength to 40.0 % strength')
+    """
+
+    def value(self, t: float) -> str:
+        """Formats one value: "40.0 % strength"."""
+        return f"{self.factor * abs(t):{self.digits}}{self.suffix}"
+
+    def edge(self, t: float) -> str:
+        """Formats the edge of the range [-t, t]: "40.0 % strength"."""
+        return self.value(t)
+
+    def extent(self, t: float) -> str:
+        """Formats the range [-t, t]: "up to 40.0 % strength"."""
+        return f"up to {self.value(t)}"
+
+
+@dataclass(frozen=True)
+class LevelsUnit(Unit):
+    """Formats the strength of posterize as the number of levels that it leaves.
+
+    Example:
+        >>> LEVELS.extent(0.5), LEVELS.value(1.0)
+        ('256 to 32 levels', '4 levels')
+    """
+
+    def value(self, t: float) -> str:
+        """Formats one value: "32 levels"."""
+        return f"{posterize_levels(t)} levels"
+
+    def edge(self, t: float) -> str:
+        """Formats the edge of the range [-t, t]: "32 levels"."""
+        return self.value(t)
+
+    def extent(self, t: float) -> str:
+        """Formats the range [-t, t]: "256 to 32 levels"."""
+        return f"{posterize_levels(0.0)} to {self.value(t)}"
+
+
+def posterize_levels(t: float) -> int:
+    r"""Counts the levels that posterize leaves of 256, with a step of \(2^{6 |t|}\), |t| <= 1."""
+    step = round(2 ** (6 * min(abs(t), 1.0)))
+    return math.ceil(256 / step)
+
+
+def linear_factor(t: float) -> float:
+    """Computes the factor 1 + t."""
+    return 1 + t
+
+
 def exp_factor(t: float) -> float:
     r"""Computes \(e^t\), with t clamped to [-20, 20]."""
     return math.exp(max(-20.0, min(t, 20.0)))
@@ -117,6 +172,18 @@ INTENSITY = Unit(
 )
 LOG_FACTOR = FactorUnit("log-factor", label="log-factor", multiplier=exp_factor)
 SLOPE = FactorUnit("contrast level", label="contrast level", multiplier=contrast_slope)
+FACTOR = FactorUnit("factor - 1", label="factor - 1", multiplier=linear_factor)
+STRENGTH = StrengthUnit("strength", label="% strength", factor=100.0, suffix=" % strength")
+TONES = StrengthUnit(
+    "of the tones", label="% of the tones", factor=100.0, suffix=" % of the tones inverted"
+)
+LEVELS = LevelsUnit("posterize strength", label="posterize strength")
+PIXEL_NOISE = StrengthUnit(
+    "noise of full intensity", "noise, % of full intensity", factor=100.0, suffix=" % noise"
+)
+SIDE = StrengthUnit(
+    "of the shorter side", "% of the shorter side", factor=100.0, suffix=" % of the side"
+)
 COPIES = FlipUnit("", label="extent 2 min(p, 1 - p)", digits=".3g")
 
 

@@ -109,6 +109,7 @@ def _gradient_method(
     model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, steps: int
 ) -> Method:
     """Creates the paper's method: weights and extents are learned by gradient descent."""
+    _check_gradients(model)
     start = _raw_extents(model)
     # With every m-th step only, steps are m times as long, so that the distance is the same.
     augmentation_lr = recipe.augmentation_lr * recipe.theta_every
@@ -132,6 +133,17 @@ def _gradient_method(
         unfinished=unfinished,
         task_score=lambda: None,
     )
+
+
+def _check_gradients(model: InvariantModel) -> None:
+    """Rejects a learned coordinate whose transform has no useful gradient."""
+    parameters = model.augmentation.distribution.parameters()
+    name = model.augmentation.transform.without_gradient()
+    if name and any(parameter.requires_grad for parameter in parameters):
+        raise InputError(
+            f"The gradient cannot learn '{name}', because the images jump along it: "
+            f"leave out '{name}', or use the method 'probe'."
+        )
 
 
 def _raw_extents(model: InvariantModel) -> dict[str, float]:

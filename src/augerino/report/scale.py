@@ -19,6 +19,12 @@ _UNITS = {
         coordinate.INTENSITY,
         coordinate.LOG_FACTOR,
         coordinate.SLOPE,
+        coordinate.FACTOR,
+        coordinate.STRENGTH,
+        coordinate.TONES,
+        coordinate.LEVELS,
+        coordinate.PIXEL_NOISE,
+        coordinate.SIDE,
     )
 }
 _STEPS = (1, 2, 5)

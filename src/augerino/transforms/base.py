@@ -27,7 +27,8 @@ class Transform(nn.Module):
       input
     - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and the like
     - `settings()`, the arguments of the constructor, so that the transform can be saved
-    - `smooth = False`, if the gradient along t is not the derivative of the values
+    - `smooth = False`, if the gradient along t is not the derivative of the values, and
+      `has_gradient = False`, if it is 0 because the values jump
 
     Attributes:
         coordinates: the coordinates, in the order of the columns of t.
@@ -35,12 +36,14 @@ class Transform(nn.Module):
         in_pixels: whether lengths are in pixels, so that a map of lower resolution would move too
             far.
         smooth: whether the gradient along t agrees with finite differences.
+        has_gradient: whether the gradient along t can be used to learn a range.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
     mixes_with_padding: bool = False
     in_pixels: bool = False
     smooth: bool = True
+    has_gradient: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +68,10 @@ class Transform(nn.Module):
         if type(self).inverse is Transform.inverse:
             return type(self).__name__
         return None
+
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        return None if self.has_gradient else self.names[0]
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         """Fraction of each value that survives g followed by its inverse, in [0, 1].
@@ -278,6 +285,10 @@ class On(Transform):
         """Name of the part of the inner transform that has no inverse, if any."""
         return self.transform.without_inverse()
 
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        return self.transform.without_gradient()
+
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor."""
         return {"key": self.key, "transform": self.transform, "where": self.where}
@@ -362,6 +373,14 @@ class Compose(Transform):
         """Name of the first part that has no inverse; None if all parts have one."""
         for part in self.parts:
             name: str | None = part.without_inverse()  # type: ignore[operator]
+            if name:
+                return name
+        return None
+
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        for part in self.parts:
+            name: str | None = part.without_gradient()  # type: ignore[operator]
             if name:
                 return name
         return None

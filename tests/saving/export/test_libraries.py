@@ -270,7 +270,7 @@ class TestAlbumentations:
             pipeline(image=np.zeros((8, 8, 3), np.float32), keypoints=[(1, 1)])
 
 
-class Gamma(ag.Transform):
+class Curve(ag.Transform):
     coordinates = (ag.Coordinate("gamma"),)
 
     def forward(self, x, t):
@@ -281,8 +281,8 @@ class TestWithoutTheLibrary:
     @each
     def test_what_it_has_no_word_for_is_named(self, library):
         lens = ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.3]))
-        own = ag.Augmentation(Gamma(), ag.Uniform([0.3]))
-        for augmentation, kind in ((lens, "On"), (own, "Gamma")):
+        own = ag.Augmentation(Curve(), ag.Uniform([0.3]))
+        for augmentation, kind in ((lens, "On"), (own, "Curve")):
             for policy in (augmentation, ag.Policy.of(augmentation)):
                 with pytest.raises(
                     ag.InputError, match=f"holds {kind}, which cannot be exported to {library}"
