@@ -12,8 +12,8 @@ from torch import nn
 
 from augerino.augmentation import Augmentation
 from augerino.benchmark.payoff.cell import Cell, Kind, Split
+from augerino.benchmark.payoff.image_cells import require_file
 from augerino.benchmark.payoff.trained import Outcome, make_net, scores, train
-from augerino.data import downloads
 from augerino.errors import InputError
 from augerino.learning.learn import learn
 from augerino.learning.recipe import Recipe
@@ -37,6 +37,7 @@ class Contestant:
         title: a short description.
         kinds: of data to which it applies; all by default.
         needs_oracle: whether it applies only where the symmetry of the data is known.
+        needs_file: name of a file in the folder of data; empty for none.
     """
 
     name: str
@@ -44,6 +45,12 @@ class Contestant:
     title: str = ""
     kinds: tuple[Kind, ...] = ()
     needs_oracle: bool = False
+    needs_file: str = ""
+
+    def check_files(self, data: str | None) -> None:
+        """Raises an error if the file that it needs is not there."""
+        if self.needs_file:
+            require_file(data, self.needs_file)
 
     def applies_to(self, cell: Cell) -> bool:
         """Whether a cell has data for this contestant."""
@@ -100,12 +107,7 @@ def _policy(cell: Cell, split: Split, seed: int, *, layer: Callable[[], nn.Modul
 
 
 def _fast_auto_augment(data: str | None) -> PublishedPolicy:
-    path = downloads.find(FAST_AUTO_AUGMENT, data)
-    if path is None:
-        raise InputError(
-            f"{FAST_AUTO_AUGMENT} is not there: give the folder that has it with --data DIR."
-        )
-    return PublishedPolicy.from_file(path)
+    return PublishedPolicy.from_file(require_file(data, FAST_AUTO_AUGMENT))
 
 
 def _gradient(cell: Cell, split: Split, seed: int, *, on_standard: bool) -> nn.Module:
@@ -131,9 +133,7 @@ def _probe(cell: Cell, split: Split, seed: int, *, refit: bool) -> nn.Module:
     learned = learn(net, split.train, recipe=recipe)
     if not refit:
         return learned.model
-    return learn(
-        untrained, split.train, augmentation=learned.for_refit(), recipe=recipe
-    ).model
+    return learn(untrained, split.train, augmentation=learned.for_refit(), recipe=recipe).model
 
 
 def _learned(cell: Cell, split: Split, seed: int) -> nn.Module:
@@ -156,15 +156,20 @@ def contestants(data: str | None = None) -> dict[str, Contestant]:
         layer = partial(PublishedPolicy, name)
         title = f"{name} on the standard augmentation"
         found.append(Contestant(name, partial(_policy, layer=layer), title, kinds=_IMAGES))
-    layers: dict[str, Callable[[], nn.Module]] = {
-        "AutoAugment": partial(PublishedPolicy, "AutoAugment"),
-        "FastAutoAugment": partial(_fast_auto_augment, data),
-    }
-    for name, layer in layers.items():
-        title = f"{name}'s policy for CIFAR-10 on the standard augmentation"
-        trainer = partial(_policy, layer=layer)
-        found.append(Contestant(name, trainer, title, kinds=("photographs",)))
     found += [
+        Contestant(
+            "AutoAugment",
+            partial(_policy, layer=partial(PublishedPolicy, "AutoAugment")),
+            "AutoAugment's policy for CIFAR-10 on the standard augmentation",
+            kinds=("photographs",),
+        ),
+        Contestant(
+            "FastAutoAugment",
+            partial(_policy, layer=partial(_fast_auto_augment, data)),
+            "Fast AutoAugment's policy for CIFAR-10 on the standard augmentation",
+            kinds=("photographs",),
+            needs_file=FAST_AUTO_AUGMENT,
+        ),
         Contestant("gradient", partial(_gradient, on_standard=False), "the paper's objective"),
         Contestant(
             "gradient-standard",

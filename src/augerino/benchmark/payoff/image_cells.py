@@ -1,6 +1,7 @@
 """Cells of images: digits, photographs, faces, and sprites."""
 
 from functools import cache, partial
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -81,7 +82,9 @@ def real(net: NetName = "small") -> list[Cell]:
         load = partial(_cifar10, size=size)
         cells.append(_mirrored(name, "photographs", load, steps=steps, side=cifar10.SIDE, net=net))
     name = f"stl10-3000{suffix}"
-    cells.append(_mirrored(name, "photographs", _stl10, steps=3 * steps // 4, side=STL_SIDE, net=net))
+    cells.append(
+        _mirrored(name, "photographs", _stl10, steps=3 * steps // 4, side=STL_SIDE, net=net)
+    )
     name = f"olivetti{suffix}"
     cells.append(_mirrored(name, "faces", _olivetti, steps=steps // 2, side=olivetti.SIDE, net=net))
     return cells
@@ -146,10 +149,7 @@ def _cifar10_pool(data: str | None) -> tuple[Pair, Pair]:
 
 
 def _stl10(seed: int, data: str | None) -> Split:
-    path = downloads.find("stl10_48.npz", data)
-    if path is None:
-        raise missing("stl10_48.npz")
-    images = image_split.read_npz(path, STL_SIDE)
+    images = image_split.read_npz(require_file(data, "stl10_48.npz"), STL_SIDE)
     pool = (images.x_train, images.y_train)
     held_out = (images.x_test, images.y_test)
     train, test = choose(pool, held_out, seed=seed, n_train=3000, n_test=2000)
@@ -185,12 +185,15 @@ def _labeled(faces: Tensor) -> Pair:
     return faces.reshape(-1, 1, *faces.shape[2:]), torch.arange(people).repeat_interleave(images)
 
 
-def require_file(data: str | None, *names: str) -> None:
-    """Raises an error if none of the files is there; the suite downloads nothing."""
-    if all(downloads.find(name, data) is None for name in names):
-        raise missing(names[0])
+def require_file(data: str | None, *names: str) -> Path:
+    """The first of several files that is in the folder or the cache; the suite downloads nothing.
 
-
-def missing(name: str) -> InputError:
-    """The error of a cell without its file."""
-    return InputError(f"{name} is not there: give the folder that has it with --data DIR.")
+    Args:
+        data: the folder.
+        names: of the files; the first one is named in the error.
+    """
+    for name in names:
+        path = downloads.find(name, data)
+        if path is not None:
+            return path
+    raise InputError(f"{names[0]} is not there: give the folder that has it with --data DIR.")

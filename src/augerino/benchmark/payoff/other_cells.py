@@ -76,13 +76,13 @@ def real() -> list[Cell]:
         for name in SERIES
     ]
     for target in ("homo", "lumo"):
-        for group in GROUPS:
+        for label, group in GROUPS.items():
             cells.append(
                 Cell(
-                    name=f"qm9-{target}-{group}",
+                    name=f"qm9-{target}-{label}",
                     kind="molecules",
                     load=partial(_molecules, target=target),
-                    net=partial(molecule_net, group=GROUPS[group]),
+                    net=partial(molecule_net, group=group),
                     steps=2400,
                     batch_size=50,
                     lr=3e-3,

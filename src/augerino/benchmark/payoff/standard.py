@@ -2,11 +2,7 @@
 
 import math
 
-import torch
-from torch import Tensor
-
 from augerino.augmentation import Augmentation, Chain
-from augerino.coordinate import HALF_IMAGE, Coordinate
 from augerino.distributions import Bernoulli, Haar, LearnedDistribution, Uniform
 from augerino.transforms import (
     Affine2d,
@@ -15,33 +11,10 @@ from augerino.transforms import (
     Gain,
     NoiseLevel,
     On,
-    Transform,
+    PixelShift,
 )
 
 SHIFT = 1 / 8  # of photographs and faces, as a fraction of the side: 4 of 32 pixels
-
-
-class PixelShift(Transform):
-    """Shifts images by whole pixels with black moving in, as random crops after padding do."""
-
-    coordinates = (
-        Coordinate("shift_x", limit=1.0, unit=HALF_IMAGE),
-        Coordinate("shift_y", limit=1.0, unit=HALF_IMAGE),
-    )
-    smooth = False
-
-    def forward(self, x: Tensor, t: Tensor) -> Tensor:
-        """(B, C, H, W) -> (B, C, H, W)"""
-        self.check(x, t)
-        for axis, column in ((3, 0), (2, 1)):
-            side = x.shape[axis]
-            offset = (t[:, column, None] * side / 2).round().long()
-            source = torch.arange(side, device=x.device) - offset
-            shape = [len(x), 1, 1, 1]
-            shape[axis] = side
-            inside = ((source >= 0) & (source < side)).reshape(shape)
-            x = x.gather(axis, source.clamp(0, side - 1).reshape(shape).expand_as(x)) * inside
-        return x
 
 
 def flip_and_crop(side: int) -> Augmentation:
