@@ -118,3 +118,9 @@ def take(pair: Pair, items: Tensor) -> Pair:
     """Some items of a pair."""
     x, y = pair
     return tree.take(x, items), y[items]
+
+
+def add_noise(x: Tensor, sigma: float, seed: int) -> Tensor:
+    """Adds white Gaussian noise, drawn by a generator of its own."""
+    generator = Generator().manual_seed(seed)
+    return x + sigma * torch.randn(x.shape, generator=generator)

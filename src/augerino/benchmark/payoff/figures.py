@@ -43,9 +43,19 @@ def _draw_differences(
     labels = [f"{cell} (% of the error)" if units[cell] else cell for cell in cells]
     ax.set_yticks(range(len(cells)), labels, fontsize=7)
     ax.set_ylim(len(cells) - 0.5, -0.5)
-    ax.set_xscale("symlog", linthresh=_LINEAR)
+    _scale(ax)
     ax.set_title("Better than the standard augmentation by")
     ax.set_xlabel("points of accuracy, with 95 % intervals")
+
+
+def _scale(ax: "Axes") -> None:
+    """Linear around 0 and logarithmic beyond, with plain numbers."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    ax.set_xscale("symlog", linthresh=_LINEAR, linscale=1.0)
+    ax.xaxis.set_major_locator(FixedLocator([-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50]))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
 
 
 def _draw_difference(ax: "Axes", y: float, entry: Entry | None, color: str) -> None:
@@ -69,7 +79,7 @@ def _draw_regrets(ax: "Axes", board: Leaderboard, colors: dict[str, str]) -> Non
     for label, rank in zip(ax.get_yticklabels(), board.ranks, strict=True):
         label.set_color(colors[rank.contestant])
     ax.set_ylim(len(board.ranks) - 0.5, -0.5)
-    ax.set_xscale("symlog", linthresh=_LINEAR)
-    ax.set_xlim(left=-0.05)
+    _scale(ax)
+    ax.set_xlim(left=-0.1)
     ax.set_title("Regret to the best of each cell")
     ax.set_xlabel("points (dots, line: mean); % of the error (crosses)")

@@ -7,7 +7,16 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor, nn
 
-from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Kind, Load, Pair, Split, choose
+from augerino.benchmark.payoff.cell import (
+    FIRST_DEV_SEED,
+    Cell,
+    Kind,
+    Load,
+    Pair,
+    Split,
+    add_noise,
+    choose,
+)
 from augerino.benchmark.payoff.standard import (
     flip_and_crop,
     full_rotation,
@@ -31,6 +40,9 @@ N_CLASSES = 10
 STL_SIDE = 48
 FACES_PER_PERSON = 5  # to train on
 SPLIT_SEED = 0  # of the faces, which have no published split
+N_SPRITES = 120
+SPRITE_NOISE = 1.2  # standard deviation, relative to the range of the sprites
+SPRITE_CONTRAST = 0.15  # leaves room for the noise
 
 
 def image_net(split: Split, name: NetName = "small", width: int | None = None) -> nn.Module:
@@ -46,7 +58,7 @@ def embedded() -> list[Cell]:
     """Sprites, which need no files."""
     return [
         Cell(
-            name="sprites-60",
+            name=f"sprites-{N_SPRITES}",
             kind="photographs",
             load=_sprites,
             net=partial(image_net, width=8),
@@ -112,9 +124,13 @@ def _mirrored(
 
 
 def _sprites(seed: int, _data: str | None) -> Split:
-    train = sprites(60, seed=2 * seed)
-    test = sprites(1000, seed=2 * seed + 1)
-    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(CLASS_NAMES))
+    """Faint sprites in strong noise, in [0, 1]."""
+    parts = []
+    for part_seed, n in ((2 * seed, N_SPRITES), (2 * seed + 1, 1000)):
+        drawn = sprites(n, seed=part_seed)
+        x = 0.5 + SPRITE_CONTRAST * (add_noise(drawn.x, SPRITE_NOISE, part_seed) - 0.5)
+        parts.append((x.clamp(0, 1), drawn.y))
+    return Split(parts[0], parts[1], n_outputs=len(CLASS_NAMES))
 
 
 def _digits(seed: int, data: str | None, *, size: int, rotated: bool) -> Split:

@@ -5,7 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Pair, Split, choose
+from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Pair, Split, add_noise, choose
 from augerino.benchmark.payoff.image_cells import require_file
 from augerino.benchmark.payoff.standard import (
     jitter_and_gain,
@@ -32,6 +32,9 @@ SERIES = (
     "JapaneseVowels",
 )
 N_MOLECULES = 2000
+N_DRAWN = 120  # signals and clouds
+SIGNAL_NOISE = 0.4  # standard deviation; a pulse is 0.5 to 2 high
+CLOUD_NOISE = 0.15  # standard deviation; a figure is 2 long
 #: The networks of the experiment qm9, preset cpu.
 LIECONV = {"width": 128, "layers": 3, "neighbours": 8, "kernel_width": 16, "kernel_outputs": 16}
 GROUPS = {"trivial": "trivial", "t3": "T3"}
@@ -41,7 +44,7 @@ def embedded() -> list[Cell]:
     """Few drawn signals and point clouds, which need no files."""
     return [
         Cell(
-            name="signals-60",
+            name=f"signals-{N_DRAWN}",
             kind="signals",
             load=_signals,
             net=partial(signal_net, width=8),
@@ -50,7 +53,7 @@ def embedded() -> list[Cell]:
             standard=jitter_and_gain,
         ),
         Cell(
-            name="clouds-60",
+            name=f"clouds-{N_DRAWN}",
             kind="clouds",
             load=_clouds,
             net=cloud_net,
@@ -112,15 +115,23 @@ def molecule_net(split: Split, group: str) -> nn.Module:
 
 
 def _signals(seed: int, _data: str | None) -> Split:
-    train = signals(60, seed=2 * seed)
+    train = signals(N_DRAWN, seed=2 * seed)
     test = signals(1000, seed=2 * seed + 1)
-    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(train.class_names))
+    return Split(
+        train=(add_noise(train.x, SIGNAL_NOISE, 2 * seed), train.y),
+        test=(add_noise(test.x, SIGNAL_NOISE, 2 * seed + 1), test.y),
+        n_outputs=len(train.class_names),
+    )
 
 
 def _clouds(seed: int, _data: str | None) -> Split:
-    train = clouds(60, seed=2 * seed)
+    train = clouds(N_DRAWN, seed=2 * seed)
     test = clouds(1000, seed=2 * seed + 1)
-    return Split((train.x, train.y), (test.x, test.y), n_outputs=len(train.class_names))
+    return Split(
+        train=(add_noise(train.x, CLOUD_NOISE, 2 * seed), train.y),
+        test=(add_noise(test.x, CLOUD_NOISE, 2 * seed + 1), test.y),
+        n_outputs=len(train.class_names),
+    )
 
 
 def _series(seed: int, data: str | None, *, name: str) -> Split:

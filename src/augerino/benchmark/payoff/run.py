@@ -47,7 +47,7 @@ def payoff(
         >>> from augerino.benchmark import payoff
         >>> def untrained(make_net, data, seed):
         ...     return make_net()
-        >>> board = payoff(untrained, ["signals-60"], against=["none"], seeds=1, steps=30)
+        >>> board = payoff(untrained, ["signals-120"], against=["none"], seeds=1, steps=30)
         >>> sorted(rank.contestant for rank in board.ranks)
         ['none', 'untrained']
     """

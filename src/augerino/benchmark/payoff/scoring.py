@@ -265,7 +265,8 @@ def _mean(outcomes: Sequence[Outcome]) -> float:
     return statistics.mean(outcome.score for outcome in outcomes)
 
 
-def _rank(name: str, entries: list[Entry]) -> Rank:
+def _rank(name: str, all_entries: list[Entry]) -> Rank:
+    entries = [entry for entry in all_entries if entry.contestant == name]
     points = [entry.regret for entry in entries if not entry.is_regression]
     percent = [entry.regret for entry in entries if entry.is_regression]
     return Rank(
