@@ -16,6 +16,7 @@ from augerino.benchmark.payoff.image_cells import require_file
 from augerino.benchmark.payoff.trained import Outcome, make_net, scores, train
 from augerino.errors import InputError
 from augerino.learning.learn import learn
+from augerino.learning.methods import MIN_HOLDOUT
 from augerino.learning.recipe import Recipe
 from augerino.nets.policies.published import PublishedPolicy
 
@@ -126,14 +127,21 @@ def _gradient(cell: Cell, split: Split, seed: int, *, on_standard: bool) -> nn.M
 
 
 def _probe(cell: Cell, split: Split, seed: int, *, refit: bool) -> nn.Module:
-    """Extents from probing; with `refit`, a new network is trained on them."""
+    """Extents from probing; with `refit`, a new network is trained on them.
+
+    Data that are too few for probing are left to the gradient.
+    """
     net = make_net(cell, split, seed)
     untrained = copy.deepcopy(net)
-    recipe = cell.recipe(len(split.train[1]), seed)
+    n_items = len(split.train[1])
+    method = "probe" if n_items >= 4 * MIN_HOLDOUT else "gradient"
+    recipe = cell.recipe(n_items, seed).but(method=method)
     learned = learn(net, split.train, recipe=recipe)
     if not refit:
         return learned.model
-    return learn(untrained, split.train, augmentation=learned.for_refit(), recipe=recipe).model
+    augmentation = learned.for_refit()
+    recipe = recipe.but(method="auto")
+    return learn(untrained, split.train, augmentation=augmentation, recipe=recipe).model
 
 
 def _learned(cell: Cell, split: Split, seed: int) -> nn.Module:

@@ -6,7 +6,7 @@ Rows differ in the augmentation, or in the layers in front of the network.
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
 from augerino.paper.experiments.settings import Row, Settings
 from augerino.paper.experiments.training import curves
-from augerino.runtime.trials import Trial, mean_sd, of_row
+from augerino.runtime.trials import Trial, mean_sd
 
 COPIES = (1, 4)
 
@@ -177,9 +177,3 @@ def bounds_text(found: Sequence[Trial]) -> str:
     if unfinished:
         text += f" (not converged: {', '.join(unfinished)})"
     return text
-
-
-def skip_reason(trials: Sequence[Trial], row: Row) -> str | None:
-    """Why a row was skipped; None if it was run."""
-    reason: Any = next((t["skipped"] for t in of_row(trials, row) if "skipped" in t), None)
-    return reason
