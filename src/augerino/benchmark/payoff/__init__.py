@@ -2,7 +2,7 @@
 
 from augerino.benchmark.payoff.catalogue import all_cells, embedded, find, usual
 from augerino.benchmark.payoff.cell import Cell, Split
-from augerino.benchmark.payoff.contestants import Contestant, contestants
+from augerino.benchmark.payoff.contestants import Contestant, all_contestants
 from augerino.benchmark.payoff.run import cell_of, payoff
 from augerino.benchmark.payoff.scoring import Difference, Entry, Leaderboard, Rank
 from augerino.benchmark.payoff.trained import Outcome
@@ -17,8 +17,8 @@ __all__ = [
     "Rank",
     "Split",
     "all_cells",
+    "all_contestants",
     "cell_of",
-    "contestants",
     "embedded",
     "find",
     "payoff",

@@ -150,7 +150,7 @@ def _learned(cell: Cell, split: Split, seed: int) -> nn.Module:
     return learn(make_net(cell, split, seed), split.train, recipe=recipe).model
 
 
-def contestants(data: str | None = None) -> dict[str, Contestant]:
+def all_contestants(data: str | None = None) -> dict[str, Contestant]:
     """All contestants by name, in the order of the table.
 
     Args:
@@ -193,8 +193,8 @@ def contestants(data: str | None = None) -> dict[str, Contestant]:
 
 
 def named(name: str, data: str | None = None) -> Contestant:
-    """One of `contestants`."""
-    known = contestants(data)
+    """One of `all_contestants`."""
+    known = all_contestants(data)
     if name not in known:
         raise InputError(f"There is no contestant '{name}'. There are: {', '.join(known)}.")
     return known[name]

@@ -12,7 +12,7 @@ from torch import Tensor
 from augerino import plots
 from augerino.benchmark.payoff import catalogue
 from augerino.benchmark.payoff.cell import Cell, take
-from augerino.benchmark.payoff.contestants import contestants, named
+from augerino.benchmark.payoff.contestants import all_contestants, named
 from augerino.benchmark.payoff.figures import draw_board
 from augerino.benchmark.payoff.scoring import Leaderboard, leaderboard
 from augerino.benchmark.payoff.trained import Outcome
@@ -74,7 +74,7 @@ def chosen_cells(settings: Payoff) -> tuple[Cell, ...]:
 
 def rows(settings: Payoff) -> list[Case]:
     """Every cell with each of the contestants that apply to it."""
-    chosen = [named(name) for name in settings.contestants or contestants()]
+    chosen = [named(name) for name in settings.contestants or all_contestants()]
     return [
         Case(name=f"{cell.name}, {one.name}", cell=cell.name, contestant=one.name)
         for cell in chosen_cells(settings)

@@ -3,9 +3,9 @@
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Pair, Split, add_noise, choose
+from augerino.benchmark.payoff.cell import FIRST_DEV_SEED, Cell, Split, add_noise, choose
 from augerino.benchmark.payoff.image_cells import require_file
 from augerino.benchmark.payoff.standard import (
     jitter_and_gain,
@@ -135,20 +135,18 @@ def _clouds(seed: int, _data: str | None) -> Split:
 
 
 def _series(seed: int, data: str | None, *, name: str) -> Split:
-    """The published split, each channel standardized by the training part."""
+    """The published split, each channel standardized by its training part."""
     found = time_series(name, data)
-    pool = (found.x_train, found.y_train)
-    n_outputs = len(found.class_names)
+    mean = found.x_train.mean(dim=(0, 2), keepdim=True)
+    std = found.x_train.std(dim=(0, 2), keepdim=True).clamp_min(1e-6)
     train, test = choose(
-        pool, (found.x_test, found.y_test), seed=seed, n_train=len(found.y_train), n_test=5000
+        train=((found.x_train - mean) / std, found.y_train),
+        test=((found.x_test - mean) / std, found.y_test),
+        seed=seed,
+        n_train=len(found.y_train),
+        n_test=5000,
     )
-    mean = train[0].mean(dim=(0, 2), keepdim=True)
-    std = train[0].std(dim=(0, 2), keepdim=True).clamp_min(1e-6)
-
-    def standardized(pair: Pair) -> tuple[Tensor, Tensor]:
-        return (pair[0] - mean) / std, pair[1]
-
-    return Split(standardized(train), standardized(test), n_outputs=n_outputs)
+    return Split(train, test, n_outputs=len(found.class_names))
 
 
 def _molecules(seed: int, data: str | None, *, target: str) -> Split:

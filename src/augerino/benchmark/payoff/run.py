@@ -12,7 +12,12 @@ from augerino.benchmark.payoff.contestants import Contestant, OwnRecipe, as_cont
 from augerino.benchmark.payoff.image_cells import image_net
 from augerino.benchmark.payoff.other_cells import cloud_net, signal_net
 from augerino.benchmark.payoff.scoring import Leaderboard, leaderboard
-from augerino.benchmark.payoff.standard import flip_and_crop, jitter_and_gain, turn_and_jitter
+from augerino.benchmark.payoff.standard import (
+    flip_and_crop,
+    jitter_and_gain,
+    shift_and_rotate,
+    turn_and_jitter,
+)
 from augerino.data.dataset import Dataset
 from augerino.errors import InputError
 from augerino.learning.recipe import Recipe
@@ -110,6 +115,8 @@ def cell_of(dataset: Dataset, kind: Kind | None = None, steps: int = STEPS) -> C
     if dataset.test is None or not dataset.in_memory:
         raise InputError("A cell needs data in memory with a test part.")
     usual, net, standard = standards[dataset.kind]
+    if kind == "digits":
+        standard = shift_and_rotate
 
     def load(seed: int, _data: str | None) -> Split:
         n_train = dataset.n_train
