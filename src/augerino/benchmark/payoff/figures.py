@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ZERO_LINE = "#94a3b8"
+_MORE_COLORS = ("#f472b6", "#115e59", "#0f172a")  # the suite has more contestants than classes
 _LINEAR = 2.0  # points around 0 that the axes show without a logarithm
 
 
 def draw_board(path: Path, board: Leaderboard) -> None:
     """Differences from the standard augmentation by cell, and regret by contestant."""
     names = [rank.contestant for rank in board.ranks]
-    colors = {name: plots.CLASSES[i % len(plots.CLASSES)] for i, name in enumerate(names)}
+    palette = (*plots.CLASSES, *_MORE_COLORS)
+    colors = {name: palette[i % len(palette)] for i, name in enumerate(names)}
     cells = list(dict.fromkeys(entry.cell for entry in board.entries))
     height = 1.6 + max(0.55 * len(cells), 0.3 * len(names))
     fig, (left, right) = plots.figure(1, 2, 11.0, height)
@@ -53,7 +55,7 @@ def _scale(ax: "Axes") -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ax.set_xscale("symlog", linthresh=_LINEAR, linscale=1.0)
-    ax.xaxis.set_major_locator(FixedLocator([-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50]))
+    ax.xaxis.set_major_locator(FixedLocator([-50, -15, -5, -2, -1, 0, 1, 2, 5, 15, 50]))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))
 
