@@ -12,7 +12,7 @@ import torch
 
 import augerino as ag
 from augerino.data import open_dataset
-from augerino.paper.datasets import mario, mnist, olivetti
+from augerino.data.published import mario, mnist, olivetti
 
 SHARED = Path(os.environ.get("AUGERINO_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

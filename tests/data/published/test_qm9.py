@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.paper.datasets import gdb9, qm9
+from augerino.data.published import gdb9, qm9
 
 SHARED = Path(os.environ.get("AUGERINO_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 METHANE = """5

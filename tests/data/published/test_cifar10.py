@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.paper.datasets import cifar10
-from tests.paper.datasets.test_real import SHARED, real
+from augerino.data.published import cifar10
+from tests.data.published.test_real import SHARED, real
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (12, 3, 32, 32), dtype=np.uint8)
 LABELS = np.arange(12) % 10

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import augerino as ag
-from augerino.paper.datasets import stl10
-from tests.paper.datasets.test_cifar10 import _offline, write_tar  # noqa: F401
-from tests.paper.datasets.test_real import SHARED, real
+from augerino.data.published import stl10
+from tests.data.published.test_cifar10 import _offline, write_tar  # noqa: F401
+from tests.data.published.test_real import SHARED, real
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 3, 96, 96), dtype=np.uint8)
 LABELS = np.array([0, 9, 3, 4, 5])

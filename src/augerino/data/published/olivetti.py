@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from augerino.data import downloads
+from augerino.data.published.mnist import rotate_once
 from augerino.data.readers import archives
 from augerino.errors import InputError
-from augerino.paper.datasets.mnist import rotate_once
 
 PEOPLE = 40
 IMAGES_PER_PERSON = 10

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 
 from augerino.data import downloads
+from augerino.data.published.array_pickles import read_arrays
+from augerino.data.published.image_split import ImageSplit, check_labels, read_npz
+from augerino.data.published.lookup import first_with, read_bytes, search_folders
 from augerino.data.readers import tarballs
 from augerino.errors import InputError
-from augerino.paper.datasets.array_pickles import read_arrays
-from augerino.paper.datasets.image_split import ImageSplit, check_labels, read_npz
-from augerino.paper.datasets.lookup import first_with, read_bytes, search_folders
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 # Mean and standard deviation of each channel of the training images in [0, 1].

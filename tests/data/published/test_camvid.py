@@ -9,9 +9,9 @@ from PIL import Image
 
 import augerino as ag
 from augerino.data.arrays import IGNORE
+from augerino.data.published.camvid import CLASSES, PARTS, camvid, downscale_scenes, rotated
 from augerino.learning.defaults import masked_nll
-from augerino.paper.datasets.camvid import CLASSES, PARTS, camvid, downscale_scenes, rotated
-from tests.paper.datasets.test_real import SHARED, real
+from tests.data.published.test_real import SHARED, real
 
 COUNTS = {"train": 3, "val": 1, "test": 2}
 

@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from augerino.data import downloads
+from augerino.data.published.image_split import ImageSplit, check_labels, read_npz
+from augerino.data.published.lookup import first_with, read_bytes, search_folders
 from augerino.data.readers import tarballs
 from augerino.errors import InputError
-from augerino.paper.datasets.image_split import ImageSplit, check_labels, read_npz
-from augerino.paper.datasets.lookup import first_with, read_bytes, search_folders
 
 CLASSES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
 # Of ImageNet, from which the images were taken; as in the released code.

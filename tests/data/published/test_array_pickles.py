@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import augerino as ag
-from augerino.paper.datasets.array_pickles import read_arrays
+from augerino.data.published.array_pickles import read_arrays
 
 
 class Calls:

@@ -24,13 +24,13 @@ import torch
 from torch import Tensor
 
 from augerino.data import downloads
+from augerino.data.published import gdb9
+from augerino.data.published.lookup import search_folders
+from augerino.data.published.molecule_checks import check_molecules
 from augerino.data.readers import archives
 from augerino.data.readers.naming import shown
 from augerino.data.readers.raw import Progress
 from augerino.errors import InputError
-from augerino.paper.datasets import gdb9
-from augerino.paper.datasets.lookup import search_folders
-from augerino.paper.datasets.molecule_checks import check_molecules
 from augerino.runtime.files import write_atomically
 
 HARTREE_IN_MEV = 27211.386245988  # CODATA 2018
