@@ -25,7 +25,7 @@ from augerino.learning.averaging import (
 from augerino.learning.candidates import Candidate
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import Choice, Learned
-from augerino.learning.race import TRAINED_PART, Race, Trial, run_race, split_samples
+from augerino.learning.race import Race, Trial, count_parts, run_race, split_samples
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup
 from augerino.models import InvariantModel
@@ -135,11 +135,11 @@ class Pipeline:
         return race, copies
 
     def _trial_recipe(self) -> Recipe:
-        """The recipe of a trial: `trial_length` of the steps, on a third of the samples."""
+        """The recipe of a trial: `trial_length` of the steps, on a part of the samples."""
         setup = self.setup
         n_full = setup.n_epochs * setup.n_steps
         n_steps = max(setup.recipe.trial_length * n_full, min(MIN_STEPS, n_full))
-        n_batches = max(1, setup.n_steps / TRAINED_PART)
+        n_batches = max(1, setup.n_steps / count_parts(setup.recipe.trial_length))
         return self._fixed.but(epochs=max(1, round(n_steps / n_batches)))
 
     def _split(self, loader: CheckedBatches) -> tuple[Tensor, Tensor]:
@@ -147,7 +147,9 @@ class Pipeline:
         n = self.setup.dataset.n_train
         with torch.random.fork_rng():
             torch.manual_seed(self.setup.recipe.seed)
-            trained, judged = split_samples(loader.labels, n)
+            trained, judged = split_samples(
+                loader.labels, n, count_parts(self.setup.recipe.trial_length)
+            )
             judged = judged[torch.randperm(len(judged))[:MAX_JUDGED]].sort().values
         distributed.copy_from_first(trained, judged)
         return trained, judged

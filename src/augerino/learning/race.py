@@ -4,10 +4,11 @@ A range says how far labels survive. A policy says what a network should see in 
 new data, which is another question: a rotation may preserve every label and still only make the
 task harder. So candidate policies are compared by what they are for, the loss on new samples.
 
-Each trial trains on a third of the training samples for a fraction of the steps and is judged on
-the others. Fewer steps alone would favour weak augmentation, and fewer samples alone would favour
-strong augmentation. With both, a network overfits about as much as in the full training. All
-trials share samples, initial weights and order, so that losses can be compared sample by sample.
+Each trial trains on a part of the training samples for a part of the steps and is judged on the
+other samples. Fewer steps alone would favour weak augmentation, and fewer samples alone would
+favour strong augmentation. With nearly as many epochs as in the full training, a network overfits
+about as much. All trials share samples, initial weights and order, so that losses can be compared
+sample by sample.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,9 @@ from augerino.learning.candidates import (
     standard_candidates,
 )
 
-TRAINED_PART = 3  # a trial trains on one of so many samples
+# Samples of a trial, relative to all, per steps of a trial, relative to all: its number of epochs is
+# five sixths of that of the full training.
+SAMPLES_PER_STEP = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +142,28 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     return Race(tuple(trials), standard=standard.name)
 
 
-def split_samples(y: Tensor | None, n: int) -> tuple[Tensor, Tensor]:
-    """Splits n samples at random: a third to train on, the others to judge by.
+def count_parts(trial_length: float) -> int:
+    """The number of parts of the training samples, one of which a trial trains on.
 
-    Every class is in both parts, where possible.
+    Example:
+        >>> [count_parts(length) for length in (1 / 6, 0.25, 0.5, 1.0)]
+        [5, 3, 2, 2]
+    """
+    return max(2, round(1 / (SAMPLES_PER_STEP * trial_length)))
+
+
+def split_samples(y: Tensor | None, n: int, parts: int) -> tuple[Tensor, Tensor]:
+    """Splits n samples at random: one of so many parts to train on, the others to judge by.
+
+    Every class is in both, where possible.
 
     Args:
         y: labels, (n,); None or other targets for a split without regard to classes.
         n: number of samples.
+        parts: number of parts.
     """
     order = torch.randperm(n)
     if y is not None and y.dim() == 1 and not y.is_floating_point():
         order = order[y[order].argsort(stable=True)]
-    is_trained = torch.arange(n) % TRAINED_PART == 0
+    is_trained = torch.arange(n) % parts == 0
     return order[is_trained].sort().values, order[~is_trained].sort().values

@@ -135,7 +135,7 @@ def _probe(cell: Cell, split: Split, seed: int, *, refit: bool) -> nn.Module:
     untrained = copy.deepcopy(net)
     n_items = len(split.train[1])
     method = "probe" if n_items >= 4 * MIN_HOLDOUT else "gradient"
-    recipe = cell.recipe(n_items, seed).but(method=method)
+    recipe = cell.recipe(n_items, seed).but(method=method, trial_length=0.0)
     learned = learn(net, split.train, recipe=recipe)
     if not refit:
         return learned.model
