@@ -145,11 +145,10 @@ class Pipeline:
     def _split(self, loader: CheckedBatches) -> tuple[Tensor, Tensor]:
         """Indices of the samples that trials train on and are judged on."""
         n = self.setup.dataset.n_train
+        parts = count_parts(self.setup.recipe.trial_length)
         with torch.random.fork_rng():
             torch.manual_seed(self.setup.recipe.seed)
-            trained, judged = split_samples(
-                loader.labels, n, count_parts(self.setup.recipe.trial_length)
-            )
+            trained, judged = split_samples(loader.labels, n, parts)
             judged = judged[torch.randperm(len(judged))[:MAX_JUDGED]].sort().values
         distributed.copy_from_first(trained, judged)
         return trained, judged

@@ -31,8 +31,8 @@ from augerino.learning.candidates import (
     standard_candidates,
 )
 
-# Samples of a trial, relative to all, per steps of a trial, relative to all: its number of epochs is
-# five sixths of that of the full training.
+# The fraction of the samples in a trial divided by its fraction of the steps: a trial has five
+# sixths of the epochs of the full training.
 SAMPLES_PER_STEP = 1.2
 
 
