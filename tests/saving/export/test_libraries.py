@@ -280,18 +280,18 @@ class TestTorchvision:
         assert ((mask > 0) == (moved[0] > 0.5)).float().mean() > 0.98
 
     def test_targets_that_do_not_move_pass_through(self):
+        transform = export("torchvision", augmentation_of("Gamma"))
         from torchvision import tv_tensors
 
-        transform = export("torchvision", augmentation_of("Gamma"))
         boxes = tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 4))
         mask = tv_tensors.Mask(torch.arange(16).reshape(4, 4))
         _, same_boxes, same_mask = transform(torch.rand(3, 4, 4), boxes, mask)
         assert torch.equal(same_boxes, boxes) and torch.equal(same_mask, mask)
 
     def test_a_shift_moves_masks(self):
+        transform = export("torchvision", augmentation_of("PixelShift"))
         from torchvision import tv_tensors
 
-        transform = export("torchvision", augmentation_of("PixelShift"))
         mask = tv_tensors.Mask(torch.arange(64).reshape(8, 8))
         moved = transform.apply_at(mask, [0.25, 0.0])
         assert torch.equal(moved[:, 1:], mask[:, :-1]) and (moved[:, 0] == 0).all()
