@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from augerino.report import charts
-from augerino.report.bars import ScoreRow, score_chart
 from augerino.report.coordinate_result import CoordinateResult
 from augerino.report.markup import Markup, join, named, short, tag
 from augerino.report.parts import (
@@ -18,6 +17,7 @@ from augerino.report.parts import (
     table,
 )
 from augerino.report.run import Run
+from augerino.report.score_chart import ScoreRow, score_chart
 from augerino.report.sections import extent_curve
 from augerino.report.values import text
 
