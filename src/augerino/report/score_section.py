@@ -10,9 +10,9 @@ from augerino.report.score_chart import ScoreRow, score_chart
 
 
 def models(run: Run, level: int) -> Markup | None:
-    """The models on held-out samples, as a chart and a table."""
+    """The models on held-out samples; None for a run with a payoff, which includes them."""
     body = scores(run)
-    if body is None:
+    if body is None or run.has_payoff:
         return None
     return section("Held-out performance", about_scores(run), body, level=level)
 

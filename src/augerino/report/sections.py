@@ -1,4 +1,4 @@
-"""The sections on one run: verdicts first, then the evidence, then the configuration."""
+"""The sections on one run: the payoff and the verdicts, the evidence, the configuration."""
 
 from typing import Any
 
@@ -19,6 +19,7 @@ from augerino.report.parts import (
     table,
     unbroken,
 )
+from augerino.report.payoff_section import payoff, payoff_summary
 from augerino.report.run import Orbit, Run
 from augerino.report.score_section import models
 from augerino.report.values import count, entries, items, number, records, text
@@ -36,6 +37,7 @@ _SUMMARY = {
 def sections(run: Run, level: int = 2) -> Markup:
     """All sections on one run; the headings start at `level`."""
     parts = (
+        payoff,
         verdicts,
         models,
         examples,
@@ -51,7 +53,7 @@ def sections(run: Run, level: int = 2) -> Markup:
 
 
 def summary(run: Run) -> str:
-    """The number of coordinates with each answer, and the numbers of samples."""
+    """The payoff, the number of coordinates with each answer, and the numbers of samples."""
     counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
     answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
     noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
@@ -61,10 +63,11 @@ def summary(run: Run) -> str:
     data = entries(run.result.get("data"))
     train = count(data.get("train_items"))
     test = count(data.get("test_items"))
-    if train is None or test is None:
-        return found
-    trained = f"Trained on {_thousands(train)} samples"
-    return f"{found} {trained}, evaluated on {_thousands(test)} held-out samples."
+    parts = [payoff_summary(run.payoff), found]
+    if train is not None and test is not None:
+        trained = f"Trained on {_thousands(train)} samples"
+        parts.append(f"{trained}, evaluated on {_thousands(test)} held-out samples.")
+    return unbroken(" ".join(part for part in parts if part))
 
 
 def _thousands(number_of: int) -> str:
