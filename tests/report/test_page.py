@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,16 @@ from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
 from augerino.report.scale import Scale, nice_ticks, unit_of
-from tests.report.runs import coordinate, make_mask_run, make_run, result
+from tests.report.pages import STRANGE, Page, changed, page_of
+from tests.report.runs import (
+    coordinate,
+    make_mask_run,
+    make_run,
+    payoff,
+    policy,
+    result,
+    trial,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -35,62 +43,9 @@ HOSTILE = [
 ]
 
 
-STRANGE = [
-    None,
-    True,
-    -1,
-    0,
-    2,
-    1e300,
-    -1e-300,
-    10**400,
-    float("nan"),
-    float("inf"),
-    "",
-    "x",
-    [],
-    {},
-    [None],
-    [[1]],
-    {"x": 1},
-]
-
-
-class Page(HTMLParser):
-    """The elements of a page in order, with their attributes, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.texts = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "sprites")
-
-
-def changed(run: Path, to: Path, **sections) -> Path:
-    """The same run with other sections in its result, without its pictures."""
-    to.mkdir(parents=True)
-    for name in ("config.json", "history.json", "policy.json"):
-        (to / name).write_bytes((run / name).read_bytes())
-    (to / "result.json").write_text(json.dumps(result(**sections)))
-    return to
-
-
-def page_of(*runs: Path) -> Page:
-    return Page(render([read_run(run) for run in runs]))
 
 
 @pytest.fixture(scope="module")
@@ -153,8 +108,8 @@ class TestContent:
         headings = [i for i, (name, _) in enumerate(page.tags) if name in ("h1", "h2")]
         assert len(headings) == 1 + 10
         order = [
+            "Does it help?",
             "Learned symmetries",
-            "Held-out performance",
             "Transformed examples",
             "Evidence",
             "Distributions",
@@ -334,9 +289,9 @@ class TestComparison:
             and "±44.0°" in page.text
         )
         targets = [a["href"][1:] for name, a in page.tags if name == "a"]
-        assert (
-            targets == [a["id"] for name, a in page.tags if name == "article"] and len(targets) == 2
-        )
+        articles = [a["id"] for name, a in page.tags if name == "article"]
+        assert len(articles) == 2
+        assert targets == 2 * articles  # from the payoffs and from the verdicts
         columns = [
             name
             for name, _ in page.tags[: [n for n, _ in page.tags].index("tbody")]
@@ -379,6 +334,14 @@ class TestSafety:
                         "copies": 1,
                     }
                 ],
+                "payoff": payoff(sentence=word, standard=word),
+                "policy": policy(
+                    name=word,
+                    sentence=word,
+                    copies_text=word,
+                    standard=word,
+                    trials=[trial(word, 0.0), trial(word, 0.1), trial(word, None)],
+                ),
                 "per_class": [row, row],
                 "orbits": [
                     {
