@@ -106,6 +106,7 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
                 raise Stop
 
         options = {"coordinates": "rotate", "epochs": 8, "width": 2, "batch_size": 50}
+        options["trial_length"] = 0.0
         try:
             return ag.learn(
                 None,

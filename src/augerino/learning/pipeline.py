@@ -32,6 +32,7 @@ from augerino.models import InvariantModel
 from augerino.runtime import distributed
 
 MIN_STEPS = 200  # of a trial; fewer tell nothing, since batch norm has no statistics yet
+MIN_SAMPLES = 24  # training samples; fewer cannot tell policies apart
 MAX_JUDGED = 2000  # held-out samples that judge a trial
 
 # prepare(recipe, augmentation, items) -> Setup, with a network in its initial state
@@ -58,8 +59,13 @@ class Pipeline:
 
     @property
     def chooses(self) -> bool:
-        """Whether there is a policy step: ranges are probed, and trials have a length."""
-        return self.setup.method.tuner is not None and self.setup.recipe.trial_length > 0
+        """Whether there is a policy step: something is learned, not by the paper's method alone."""
+        recipe = self.setup.recipe
+        if recipe.trial_length == 0 or recipe.method == "gradient":
+            return False
+        if self.setup.dataset.n_train < MIN_SAMPLES or not self.setup.can_subset:
+            return False
+        return bool(self.setup.start) and self.setup.learns
 
     @property
     def _fixed(self) -> Recipe:
@@ -134,21 +140,24 @@ class Pipeline:
         )
         return race, copies
 
+    @property
+    def _n_parts(self) -> int:
+        return count_parts(self.setup.recipe.trial_length, self.setup.dataset.n_train)
+
     def _trial_recipe(self) -> Recipe:
         """The recipe of a trial: `trial_length` of the steps, on a part of the samples."""
         setup = self.setup
         n_full = setup.n_epochs * setup.n_steps
         n_steps = max(setup.recipe.trial_length * n_full, min(MIN_STEPS, n_full))
-        n_batches = max(1, setup.n_steps / count_parts(setup.recipe.trial_length))
+        n_batches = max(1, setup.n_steps / self._n_parts)
         return self._fixed.but(epochs=max(1, round(n_steps / n_batches)))
 
     def _split(self, loader: CheckedBatches) -> tuple[Tensor, Tensor]:
         """Indices of the samples that trials train on and are judged on."""
         n = self.setup.dataset.n_train
-        parts = count_parts(self.setup.recipe.trial_length)
         with torch.random.fork_rng():
             torch.manual_seed(self.setup.recipe.seed)
-            trained, judged = split_samples(loader.labels, n, parts)
+            trained, judged = split_samples(loader.labels, n, self._n_parts)
             judged = judged[torch.randperm(len(judged))[:MAX_JUDGED]].sort().values
         distributed.copy_from_first(trained, judged)
         return trained, judged

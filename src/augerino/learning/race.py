@@ -34,6 +34,7 @@ from augerino.learning.candidates import (
 # The fraction of the samples in a trial divided by its fraction of the steps: a trial has five
 # sixths of the epochs of the full training.
 SAMPLES_PER_STEP = 1.2
+SMALLEST_PART = 50  # training samples of a trial
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,14 +143,19 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     return Race(tuple(trials), standard=standard.name)
 
 
-def count_parts(trial_length: float) -> int:
+def count_parts(trial_length: float, n_samples: int) -> int:
     """The number of parts of the training samples, one of which a trial trains on.
 
+    Small data are split into fewer parts, of at least 50 samples where possible.
+
     Example:
-        >>> [count_parts(length) for length in (1 / 6, 0.25, 0.5, 1.0)]
+        >>> [count_parts(length, 1000) for length in (1 / 6, 0.25, 0.5, 1.0)]
         [5, 3, 2, 2]
+        >>> [count_parts(1 / 6, n) for n in (60, 150, 250)]
+        [2, 3, 5]
     """
-    return max(2, round(1 / (SAMPLES_PER_STEP * trial_length)))
+    parts = round(1 / (SAMPLES_PER_STEP * trial_length))
+    return max(2, min(parts, n_samples // SMALLEST_PART))
 
 
 def split_samples(y: Tensor | None, n: int, parts: int) -> tuple[Tensor, Tensor]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils import data as torch_data
 
 from augerino import models, tree
 from augerino.augmentation import Augmentation
@@ -63,6 +64,18 @@ class Setup:
     n_outputs: int
     start: dict[str, float]
     random_state: RandomState
+
+    @property
+    def can_subset(self) -> bool:
+        """Whether a part of the training samples can be selected, unlike from a `DataLoader`."""
+        stream = torch_data.DataLoader | torch_data.IterableDataset
+        return not isinstance(self.dataset.train, stream)
+
+    @property
+    def learns(self) -> bool:
+        """Whether an extent is learned, by the gradient or by a probe."""
+        parameters = self.model.augmentation.parameters()
+        return self.method.tuner is not None or any(p.requires_grad for p in parameters)
 
     @contextmanager
     def random(self) -> Iterator[None]:
