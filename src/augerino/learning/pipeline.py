@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from augerino import tree
 from augerino.augmentation import Augmentation
 from augerino.data.batches import CheckedBatches
 from augerino.data.loading import first_batch, make_loader
@@ -25,10 +26,17 @@ from augerino.learning.averaging import (
 from augerino.learning.candidates import Candidate
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import Choice, Learned
-from augerino.learning.race import Race, Trial, count_parts, run_race, split_samples
+from augerino.learning.race import (
+    Race,
+    Trial,
+    calibrated_loss,
+    count_parts,
+    run_race,
+    split_samples,
+)
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup
-from augerino.models import InvariantModel
+from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
 
 MIN_STEPS = 200  # of a trial; fewer tell nothing, since batch norm has no statistics yet
@@ -163,10 +171,26 @@ class Pipeline:
         return trained, judged
 
     def _judge(self, net: Any, copies: TestCopies, batches: CheckedBatches) -> ItemScores:
-        """Loss and accuracy of each held-out sample."""
-        model: InvariantModel = averaged_model(
-            net, copies, task=self.setup.dataset.task, recipe=self.setup.recipe
-        )
+        """Loss and accuracy of each held-out sample; the loss of classes is calibrated."""
+        task = self.setup.dataset.task
+        model = averaged_model(net, copies, task=task, recipe=self.setup.recipe)
         with torch.random.fork_rng():
             torch.manual_seed(self.setup.recipe.seed)
-            return evaluate_items(model, batches).scores
+            if task != "classification":
+                return evaluate_items(model, batches).scores
+            log_prob, y = _predict(model, batches)
+        correct = (log_prob.argmax(dim=1) == y).double()
+        return ItemScores(loss=calibrated_loss(log_prob, y), correct=correct)
+
+
+def _predict(model: InvariantModel, batches: CheckedBatches) -> tuple[Tensor, Tensor]:
+    """Log-probabilities (n, classes) and labels (n,) of all samples, on the CPU."""
+    device = next(model.parameters()).device
+    predictions = []
+    labels = []
+    with evaluation_mode(model):
+        for batch in batches:
+            x, y = tree.to(batch, device)
+            predictions.append(model(x).cpu())
+            labels.append(y.cpu())
+    return torch.cat(predictions), torch.cat(labels)

@@ -11,11 +11,13 @@ about as much. All trials share samples, initial weights and order, so that loss
 sample by sample.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from augerino.augmentation import Augmentation
@@ -34,7 +36,9 @@ from augerino.learning.candidates import (
 # The fraction of the samples in a trial divided by its fraction of the steps: a trial has five
 # sixths of the epochs of the full training.
 SAMPLES_PER_STEP = 1.2
-SMALLEST_PART = 50  # training samples of a trial
+SMALLEST_PART = 30  # training samples of a trial
+MIN_TEMPERATURE = 0.2
+MAX_TEMPERATURE = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,8 @@ class Trial:
 
     Args:
         candidate: the policy.
-        scores: loss and accuracy of each held-out sample; None if the training diverged.
+        scores: loss (calibrated, for classes) and accuracy of each held-out sample; None if the
+            training diverged.
     """
 
     candidate: Candidate
@@ -143,15 +148,44 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     return Race(tuple(trials), standard=standard.name)
 
 
+def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
+    r"""The log-loss of each sample, \(-\log \mathrm{softmax}(\log p / T)_y\), at the best temperature T.
+
+    A network without augmentation is often right but far too sure. Its log-loss would be worse than
+    that of a network that knows nothing; at the best temperature it is not.
+
+    Reference: Guo et al. (2017), "On Calibration of Modern Neural Networks".
+
+    Args:
+        log_prob: log-probabilities, (n, classes).
+        y: labels, (n,).
+    """
+    log_prob = log_prob.double()
+    low = math.log(MIN_TEMPERATURE)
+    high = math.log(MAX_TEMPERATURE)
+    for _ in range(40):  # golden-section search: the mean is convex in 1 / T
+        left = low + 0.382 * (high - low)
+        right = low + 0.618 * (high - low)
+        if _loss_at(log_prob, y, left).mean() < _loss_at(log_prob, y, right).mean():
+            high = right
+        else:
+            low = left
+    return _loss_at(log_prob, y, (low + high) / 2)
+
+
+def _loss_at(log_prob: Tensor, y: Tensor, log_temperature: float) -> Tensor:
+    return F.cross_entropy(log_prob / math.exp(log_temperature), y, reduction="none")
+
+
 def count_parts(trial_length: float, n_samples: int) -> int:
     """The number of parts of the training samples, one of which a trial trains on.
 
-    Small data are split into fewer parts, of at least 50 samples where possible.
+    Small data are split into fewer parts, of at least 30 samples where possible.
 
     Example:
         >>> [count_parts(length, 1000) for length in (1 / 6, 0.25, 0.5, 1.0)]
         [5, 3, 2, 2]
-        >>> [count_parts(1 / 6, n) for n in (60, 150, 250)]
+        >>> [count_parts(1 / 6, n) for n in (60, 100, 150)]
         [2, 3, 5]
     """
     parts = round(1 / (SAMPLES_PER_STEP * trial_length))
