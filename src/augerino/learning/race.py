@@ -149,7 +149,7 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
-    r"""The log-loss of each sample, \(-\log \mathrm{softmax}(\log p / T)_y\), at the best temperature T.
+    r"""Computes \(-\log \mathrm{softmax}(\log p / T)_y\) at the temperature T with the lowest mean.
 
     A network without augmentation is often right but far too sure. Its log-loss would be worse than
     that of a network that knows nothing; at the best temperature it is not.

@@ -68,8 +68,8 @@ class Setup:
     @property
     def can_subset(self) -> bool:
         """Whether a part of the training samples can be selected, unlike from a `DataLoader`."""
-        stream = torch_data.DataLoader | torch_data.IterableDataset
-        return not isinstance(self.dataset.train, stream)
+        streams = (torch_data.DataLoader, torch_data.IterableDataset)
+        return not isinstance(self.dataset.train, streams)
 
     @property
     def learns(self) -> bool:
