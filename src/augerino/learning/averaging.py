@@ -21,7 +21,7 @@ STRENGTHS = (0.5, 1.0)  # of the test copies, relative to training
 
 
 @dataclass(frozen=True, eq=False)
-class TestCopies:
+class EvaluationCopies:
     """How the final model averages its predictions.
 
     Args:
@@ -44,29 +44,29 @@ class TestCopies:
         return f"{self.copies} copies at {self.strength:g} of the strength"
 
 
-def single_view() -> TestCopies:
+def single_view() -> EvaluationCopies:
     """The input as it is."""
-    return TestCopies(1, 0.0, no_augmentation())
+    return EvaluationCopies(1, 0.0, no_augmentation())
 
 
-def test_candidates(policy: Augmentation, copies: int) -> list[TestCopies]:
+def evaluation_candidates(policy: Augmentation, copies: int) -> list[EvaluationCopies]:
     """A single view, and several copies at a few strengths, without photometric operations."""
     names = _spatial_names(policy.transform)
     if copies == 1 or not names:
         return [single_view()]
     spatial = policy.only(*names)
-    return [single_view(), *(TestCopies(copies, s, _scaled(spatial, s)) for s in STRENGTHS)]
+    return [single_view(), *(EvaluationCopies(copies, s, _scaled(spatial, s)) for s in STRENGTHS)]
 
 
 def choose_copies(
-    candidates: Iterable[TestCopies], loss_of: Callable[[TestCopies], Tensor]
-) -> TestCopies:
+    candidates: Iterable[EvaluationCopies], loss_of: Callable[[EvaluationCopies], Tensor]
+) -> EvaluationCopies:
     """The candidate with the lowest mean loss.   loss_of: returns the loss of each sample, (n,)"""
     return min(candidates, key=lambda candidate: float(loss_of(candidate).mean()))
 
 
 def averaged_model(
-    net: nn.Module, copies: TestCopies, *, task: Task, recipe: Recipe
+    net: nn.Module, copies: EvaluationCopies, *, task: Task, recipe: Recipe
 ) -> InvariantModel:
     """A network averaged over test copies; class probabilities are averaged, not their logs."""
     recipe = recipe.but(test_copies=copies.copies)

@@ -16,7 +16,7 @@ from augerino.data.loading import draw_samples, first_batch, make_loader
 from augerino.diagnostics import Evaluation, Evidence, Verdict
 from augerino.errors import InputError
 from augerino.learning import outcome, result
-from augerino.learning.averaging import TestCopies, averaged_model, single_view
+from augerino.learning.averaging import EvaluationCopies, averaged_model, single_view
 from augerino.learning.defaults import task_of
 from augerino.learning.probe import refit_fraction
 from augerino.learning.race import Race
@@ -41,7 +41,7 @@ class Choice:
 
     race: Race
     augmentation: Augmentation
-    copies: TestCopies
+    copies: EvaluationCopies
     history: History
     seconds: float
 

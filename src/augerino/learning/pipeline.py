@@ -17,11 +17,11 @@ from augerino.diagnostics import evaluate_items
 from augerino.diagnostics.items import ItemScores
 from augerino.errors import NonFiniteLoss
 from augerino.learning.averaging import (
-    TestCopies,
+    EvaluationCopies,
     averaged_model,
     choose_copies,
+    evaluation_candidates,
     single_view,
-    test_candidates,
 )
 from augerino.learning.candidates import Candidate
 from augerino.learning.defaults import no_augmentation
@@ -114,7 +114,7 @@ class Pipeline:
         self.seconds.append(trained.seconds)
         return trained
 
-    def choose(self, found: Augmentation) -> tuple[Race, TestCopies]:
+    def choose(self, found: Augmentation) -> tuple[Race, EvaluationCopies]:
         """Runs the trials of the policy step, then chooses the test copies of the winner."""
         dataset = self.setup.dataset
         loader = make_loader(
@@ -140,7 +140,7 @@ class Pipeline:
 
         x = first_batch(loader)[0]
         race = run_race(found, kind=dataset.kind, x=x, run=run)
-        candidates = test_candidates(race.winner.candidate.augmentation, recipe.test_copies)
+        candidates = evaluation_candidates(race.winner.candidate.augmentation, recipe.test_copies)
         if best["net"] is None or len(candidates) == 1:
             return race, candidates[0]
         copies = choose_copies(
@@ -170,7 +170,7 @@ class Pipeline:
         distributed.copy_from_first(trained, judged)
         return trained, judged
 
-    def _judge(self, net: Any, copies: TestCopies, batches: CheckedBatches) -> ItemScores:
+    def _judge(self, net: Any, copies: EvaluationCopies, batches: CheckedBatches) -> ItemScores:
         """Loss and accuracy of each held-out sample; the loss of classes is calibrated."""
         task = self.setup.dataset.task
         model = averaged_model(net, copies, task=task, recipe=self.setup.recipe)
