@@ -233,3 +233,40 @@ class Shifted(ag.Transform):
 
     def forward(self, x, t):
         return x + t.sum(dim=1).view(-1, *[1] * (x.dim() - 1))
+
+
+class TestOnly:
+    def chain(self) -> ag.Chain:
+        spatial = ag.Augmentation(
+            ag.Affine2d("translate_x", "rotate", "scale"),
+            ag.Uniform([0.1, 0.2, 0.3], rate=[1.0, 0.5, 0.25]),
+        )
+        return ag.Chain(spatial, ag.Augmentation(ag.Flip(), ag.Bernoulli([0.2, 0.4])))
+
+    def test_the_named_coordinates_keep_their_ranges_and_rates(self):
+        fewer = self.chain().only("rotate", "flip_vertical")
+        assert fewer.names == ("rotate", "flip_vertical")
+        assert fewer.distribution.extent.tolist() == pytest.approx([0.2, 0.8])
+        assert fewer.distribution.rate.tolist() == pytest.approx([0.5, 0.4])
+
+    def test_the_others_are_fixed_at_zero(self):
+        chain = self.chain()
+        x = torch.rand(2, 3, 8, 8)
+        t = torch.tensor([[0.2], [-0.1]])
+        whole = torch.cat([torch.zeros(2, 1), t, torch.zeros(2, 3)], dim=1)
+        fewer = chain.only("rotate")
+        assert torch.equal(fewer.transform(x, t), chain.transform(x, whole))
+
+    def test_an_entry_of_a_batch_stays_the_same_entry(self):
+        turn = ag.On("positions", ag.Affine3d("rotate_x", "scale"))
+        fewer = ag.Augmentation(turn, ag.Uniform([1.0, 0.5])).only("scale")
+        assert isinstance(fewer.transform, ag.On) and fewer.extent == {"scale": 0.5}
+
+    def test_a_transform_that_cannot_be_restricted_is_kept_whole(self):
+        augmentation = ag.Augmentation(ag.RotoTranslate2d(), ag.Uniform([0.1, 0.1, 0.1]))
+        name = augmentation.names[0]
+        assert augmentation.only(name).names == augmentation.names
+
+    def test_an_unknown_coordinate_is_named(self):
+        with pytest.raises(ag.InputError, match="no coordinate 'spin'"):
+            self.chain().only("spin")

@@ -43,7 +43,8 @@ class LearnOptions(Recipe):
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
     """image folder, .npz or .npy file, Hugging Face dataset on disk, or sprites, signals, clouds"""
     transforms: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.transforms
-    """groups: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    """groups: affine, flip, color, shift, photometric, occlusion (images);
+    time, gain, noise (signals); affine (points)"""
     coordinates: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.coordinates
     """single coordinates to learn, such as rotate,scale"""
     probe: ProbeOptions = ProbeOptions()

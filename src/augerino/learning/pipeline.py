@@ -1,6 +1,7 @@
 """The steps of `learn`: find the ranges, choose a policy, train the final model, average it."""
 
 import copy
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -67,7 +68,7 @@ class Pipeline:
 
     @property
     def chooses(self) -> bool:
-        """Whether there is a policy step: something is learned, not by the paper's method alone."""
+        """Whether there is a policy step: ranges are learned, and not by the paper's method."""
         recipe = self.setup.recipe
         if recipe.trial_length == 0 or recipe.method == "gradient":
             return False
@@ -122,11 +123,14 @@ class Pipeline:
         )
         trained, judged = self._split(loader)
         batches = loader.only(judged, shuffle=False)
-        best: dict[str, Any] = {"loss": math.inf, "net": None}
+        lowest_loss = math.inf
+        best_net = None
         recipe = self._trial_recipe()
+        numbers = itertools.count(1)
 
         def run(candidate: Candidate) -> Trial:
-            n = best["n"] = best.get("n", 0) + 1
+            nonlocal lowest_loss, best_net
+            n = next(numbers)
             title = f"trial {n}: {candidate.name}"
             setup = self.prepare(recipe, candidate.augmentation, trained)
             try:
@@ -134,17 +138,18 @@ class Pipeline:
             except NonFiniteLoss:
                 return Trial(candidate, None)
             trial = Trial(candidate, self._judge(net, single_view(), batches))
-            if trial.loss < best["loss"]:
-                best.update(loss=trial.loss, net=net)
+            if trial.loss < lowest_loss:
+                lowest_loss = trial.loss
+                best_net = net
             return trial
 
         x = first_batch(loader)[0]
         race = run_race(found, kind=dataset.kind, x=x, run=run)
         candidates = evaluation_candidates(race.winner.candidate.augmentation, recipe.test_copies)
-        if best["net"] is None or len(candidates) == 1:
+        if best_net is None or len(candidates) == 1:
             return race, candidates[0]
         copies = choose_copies(
-            candidates, lambda copies: self._judge(best["net"], copies, batches).loss
+            candidates, lambda copies: self._judge(best_net, copies, batches).loss
         )
         return race, copies
 

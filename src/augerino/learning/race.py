@@ -12,7 +12,7 @@ sample by sample.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,21 +131,36 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     if rotations is not None:
         trials.append(run(rotations))
     base = min(trials, key=lambda trial: trial.loss)
-    best = {}
+    additions = []
     for extras in (learned_candidates(found, base.candidate), photometric_candidates(kind, x)):
-        best_extra = base
-        for extra in extras:
-            trials.append(run(base.candidate.plus(extra)))
-            if trials[-1].loss >= best_extra.loss:
-                break  # a stronger variant would do worse
-            best_extra = trials[-1]
-            best[id(extras)] = extra
-    if len(best) == 2:
-        candidate = base.candidate
-        for extra in best.values():
-            candidate = candidate.plus(extra)
-        trials.append(run(candidate))
+        tried, addition = _try_additions(base, extras, run)
+        trials += tried
+        if addition is not None:
+            additions.append(addition)
+    if len(additions) == 2:
+        trials.append(run(base.candidate.plus(additions[0]).plus(additions[1])))
     return Race(tuple(trials), standard=standard.name)
+
+
+def _try_additions(
+    base: Trial, extras: Sequence[Candidate], run: Callable[[Candidate], Trial]
+) -> tuple[list[Trial], Candidate | None]:
+    """Adds weak to strong candidates to a policy, as long as the loss decreases.
+
+    Returns:
+        the trials, and the best addition; None if none is better than the policy alone.
+    """
+    trials = []
+    lowest_loss = base.loss
+    best = None
+    for extra in extras:
+        trial = run(base.candidate.plus(extra))
+        trials.append(trial)
+        if trial.loss >= lowest_loss:
+            break
+        lowest_loss = trial.loss
+        best = extra
+    return trials, best
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
