@@ -318,6 +318,19 @@ class TestContent:
         assert [c.shape.kind for c in found.coordinates] == ["uniform", "uniform", "normal", "flip"]
         assert render([found]).count('aria-label="Distribution of') == 3
 
+    def test_no_grid_line_crosses_the_name_or_the_score_of_a_model(self, run):
+        page = page_of(run)
+        labels = [a for _, a in page.tags if a.get("class") in ("row-label", "row-value")]
+        lines = [a for name, a in page.tags if name == "line" and a.get("class") == "grid"]
+        upright = [a for a in lines if a["x1"] == a["x2"]]
+        assert labels and upright
+        for label in labels:
+            baseline = float(label["y"])
+            for line in upright:
+                above = float(line["y2"]) <= baseline - 12  # the size of the letters
+                below = float(line["y1"]) >= baseline + 3  # their descenders
+                assert above or below
+
 
 class TestComparison:
     def test_runs_stand_side_by_side_and_each_has_its_own_part(self, run, tmp_path):
