@@ -195,3 +195,34 @@ class LearnedCoordinate(Coordinate):
         """Whether the largest |t| is below `negligible`; if discrete, whether p is."""
         size = self.rate if self.discrete else self.max_abs
         return size < self.negligible
+
+
+_UNITS = {
+    unit.symbol: unit
+    for unit in (
+        PLAIN,
+        RADIAN,
+        HALF_IMAGE,
+        PIXEL,
+        HALF_SIGNAL,
+        NOISE,
+        INTENSITY,
+        LOG_FACTOR,
+        SLOPE,
+    )
+}
+
+
+def unit_of(symbol: str, *, discrete: bool = False) -> Unit:
+    """The unit with this symbol. Values of an unknown unit are written as they are.
+
+    Example:
+        >>> unit_of("rad").extent(0.785398), unit_of("dB").label
+        ('±45.0°', 'dB')
+        >>> unit_of("", discrete=True).extent(1.0)
+        '50.0 % of copies'
+    """
+    if discrete:
+        return COPIES
+    known = _UNITS.get(symbol)
+    return known or Unit(symbol, label=symbol, digits=".3g")

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 import augerino
 from augerino import coordinate as ag_coordinate
+from augerino.coordinate import unit_of
 from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
-from augerino.report.scale import Scale, nice_ticks, unit_of
+from augerino.report.plot import Scale, nice_ticks
 from tests.report.runs import coordinate, make_mask_run, make_run, result
 
 HOSTILE = [

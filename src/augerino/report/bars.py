@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from augerino.report.coordinate_result import CoordinateResult
 from augerino.report.markup import Markup, short, tag
-from augerino.report.plot import WIDTH, padded
+from augerino.report.plot import WIDTH, Scale, nice_ticks, padded, short_number
+from augerino.report.result_reader import CoordinateResult
 from augerino.report.run import Model
-from augerino.report.scale import Scale, nice_ticks, short_number
 
 _MARGIN = 14
 _CENTER = 18  # y of a range bar
