@@ -168,6 +168,7 @@ class Scale:
     """An axis in the displayed unit of a coordinate; positions stay in its raw unit.
 
     Example:
+        >>> from augerino.coordinate import unit_of
         >>> scale = Scale(unit_of("rad"))
         >>> [scale.text(tick) for tick in scale.ticks(0.0, 1.6)]
         ['0°', '30°', '60°', '90°']
