@@ -224,7 +224,7 @@ def experiment_section(folder: Path) -> str:
 
 
 def _experiment_tables(result: dict) -> list[str]:
-    """The table of an experiment; in `recovery`, scores first and single problems folded."""
+    """The table of an experiment; in benchmarks, scores first and single results folded."""
     rows = result["table"]
     columns = ["row", "measured"]
     if any(row["paper"] for row in rows):
@@ -234,6 +234,10 @@ def _experiment_tables(result: dict) -> list[str]:
         problems = [row for row in rows if row not in scores]
         title = f"Learned extents of {len(problems)} problems"
         return [_rows(columns, scores), fold(title, _rows(columns, problems))]
+    if result["experiment"] == "payoff":
+        ranks = [row for row in rows if ", " not in row["row"]]
+        entries = [row for row in rows if row not in ranks]
+        return [_rows(columns, ranks), fold(f"All {len(entries)} entries", _rows(columns, entries))]
     if len(rows) > MOST_ROWS:
         return [fold(f"All {len(rows)} rows", _rows(columns, rows))]
     return [_rows(columns, rows)]

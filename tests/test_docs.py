@@ -5,6 +5,7 @@ import doctest
 import importlib
 import io
 import json
+import math
 import pkgutil
 import re
 import warnings
@@ -195,3 +196,26 @@ def test_a_published_command_gives_the_settings_that_were_run(folder):
     )
     # There may be settings that were added later.
     assert {key: settings[key] for key in result["settings"]} == result["settings"]
+
+
+def test_the_table_of_transforms_is_that_of_the_package():
+    from augerino.learning.defaults import GROUPS
+
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    section = text.split("### Transforms of images")[1].split("\n### ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
+    documented = {}
+    for group, transform, coordinates, _, _, limit, gradient in rows:
+        for name in re.findall(r"`(\w+)`", coordinates):
+            kind = re.findall(r"`(\w+)`", transform)[0]
+            documented[name] = (group[2:], kind, limit, gradient.rstrip(" |"))
+    limits = {math.pi: "π", math.log(3): "log 3"}
+    known = {}
+    for group, parts in GROUPS["images"].items():
+        for part in parts:
+            made = part.make()
+            for c in made.coordinates:
+                limit = limits.get(c.limit, f"{c.limit:g}")
+                gradient = "yes" if made.has_gradient else "no"
+                known[c.name] = (group, type(made).__name__, limit, gradient)
+    assert documented == known

@@ -65,18 +65,32 @@ if TYPE_CHECKING:
     from augerino.training.tensorboard import tensorboard as tensorboard
     from augerino.transforms import Affine2d as Affine2d
     from augerino.transforms import Affine3d as Affine3d
+    from augerino.transforms import AutoContrast as AutoContrast
     from augerino.transforms import Boxes as Boxes
     from augerino.transforms import Brightness as Brightness
     from augerino.transforms import Contrast as Contrast
+    from augerino.transforms import Equalize as Equalize
+    from augerino.transforms import Erase as Erase
     from augerino.transforms import Flip as Flip
     from augerino.transforms import Gain as Gain
+    from augerino.transforms import Gamma as Gamma
+    from augerino.transforms import Grayscale as Grayscale
+    from augerino.transforms import Hue as Hue
     from augerino.transforms import Identity as Identity
+    from augerino.transforms import ImageTransform as ImageTransform
     from augerino.transforms import Keypoints as Keypoints
     from augerino.transforms import LabelMap as LabelMap
     from augerino.transforms import LieTransform as LieTransform
     from augerino.transforms import NoiseLevel as NoiseLevel
     from augerino.transforms import On as On
+    from augerino.transforms import PhotometricTransform as PhotometricTransform
+    from augerino.transforms import PixelNoise as PixelNoise
+    from augerino.transforms import PixelShift as PixelShift
+    from augerino.transforms import Posterize as Posterize
     from augerino.transforms import RotoTranslate2d as RotoTranslate2d
+    from augerino.transforms import Saturation as Saturation
+    from augerino.transforms import Sharpness as Sharpness
+    from augerino.transforms import Solarize as Solarize
     from augerino.transforms import TimeScale as TimeScale
     from augerino.transforms import TimeShift as TimeShift
     from augerino.transforms import Transform as Transform
@@ -140,18 +154,32 @@ _HOMES = {
     "transforms": (
         "Affine2d",
         "Affine3d",
+        "AutoContrast",
         "Boxes",
         "Brightness",
         "Contrast",
+        "Equalize",
+        "Erase",
         "Flip",
         "Gain",
+        "Gamma",
+        "Grayscale",
+        "Hue",
+        "Identity",
+        "ImageTransform",
         "Keypoints",
         "LabelMap",
         "LieTransform",
         "NoiseLevel",
         "On",
+        "PhotometricTransform",
+        "PixelNoise",
+        "PixelShift",
+        "Posterize",
         "RotoTranslate2d",
-        "Identity",
+        "Saturation",
+        "Sharpness",
+        "Solarize",
         "TimeScale",
         "TimeShift",
         "Transform",

@@ -214,6 +214,32 @@ class Augmentation(nn.Module):
         """Transforms each sample of a batch by an element of its own.   x: (B, ...)"""
         return self.sample(tree.batch_size(x))(x)
 
+    def only(self, *names: str) -> "Augmentation":
+        """Returns a copy with some of the coordinates; the others are fixed at 0.
+
+        Transforms without `names` in their settings, and distributions that cannot be split, keep
+        all their coordinates if one of them is named.
+
+        Example:
+            >>> from augerino import Affine2d, Uniform
+            >>> learned = Augmentation(Affine2d("rotate", "scale"), Uniform([3.1416, 0.2]))
+            >>> print(learned.only("scale"))
+            Affine2d: scale ×0.82 to ×1.22
+        """
+        for name in names:
+            if name not in self.names:
+                raise InputError(
+                    f"There is no coordinate '{name}'. There are: {', '.join(self.names)}."
+                )
+        kept = []
+        for transform, distribution in _pairs(self.transform, self.distribution):
+            chosen = [i for i, name in enumerate(transform.names) if name in names]
+            if chosen:
+                kept.append(_restricted(transform, distribution, chosen))
+        if not kept:
+            raise InputError("An augmentation needs at least one coordinate.")
+        return kept[0] if len(kept) == 1 else Chain(*kept)
+
     def with_rates(self, fraction: float = 0.5) -> Self:
         """Returns a copy that activates each partial range in only a fraction of the samples.
 
@@ -261,6 +287,38 @@ class Augmentation(nn.Module):
         kinds = " + ".join(type(part).__name__ for part in parts)
         ranges = ", ".join(f"{name} {text}" for name, text in self.describe().items())
         return f"{kinds}: {ranges}"
+
+
+def _pairs(
+    transform: Transform, distribution: LearnedDistribution
+) -> list[tuple[Transform, LearnedDistribution]]:
+    """The parts of a chain; a single augmentation is its only part."""
+    if isinstance(transform, Compose) and isinstance(distribution, Product):
+        parts = list(zip(transform.parts, distribution.parts, strict=False))
+        same = len(transform.parts) == len(distribution.parts)
+        if same and all(len(t.coordinates) == d.size for t, d in parts):  # type: ignore[arg-type]
+            return parts  # type: ignore[return-value]
+    return [(transform, distribution)]
+
+
+def _restricted(
+    transform: Transform, distribution: LearnedDistribution, chosen: list[int]
+) -> Augmentation:
+    """The augmentation with the chosen coordinates only, or a copy if it cannot be split."""
+    fewer = transform.only([transform.names[i] for i in chosen])
+    settings = distribution.settings()
+    size = distribution.size
+    can_split = bool(settings) and all(
+        isinstance(values, list) and len(values) == size and not isinstance(values[0], list)
+        for values in settings.values()
+    )
+    if fewer is None or not can_split:
+        return Augmentation(copy.deepcopy(transform), copy.deepcopy(distribution))
+    picked = {key: [values[i] for i in chosen] for key, values in settings.items()}
+    smaller = type(distribution)(**picked).to(distribution.extent)
+    for parameter in smaller.parameters():
+        parameter.requires_grad_(any(p.requires_grad for p in distribution.parameters()))
+    return Augmentation(fewer, smaller)
 
 
 def _is_partial(coordinate: LearnedCoordinate) -> bool:

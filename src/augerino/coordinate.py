@@ -77,16 +77,76 @@ class FactorUnit(Unit):
 
 @dataclass(frozen=True)
 class FlipUnit(Unit):
-    """Formats extents of discrete coordinates as the fraction of flipped copies, p = extent / 2.
+    """Formats extents of discrete coordinates as the fraction of changed copies, p = extent / 2.
+
+    Args:
+        noun: the change in sentences: "invariant under mirroring".
+        participle: a copy that was changed, in sentences.
+        outcome: a copy that was changed, in a label.
 
     Example:
         >>> COPIES.extent(1.0), COPIES.span(0.2, 0.4)
         ('50.0 % of copies', '10.0 % of copies to 20.0 % of copies')
     """
 
+    noun: str = "mirroring"
+    participle: str = "mirrored"
+    outcome: str = "flipped"
+
     def edge(self, t: float) -> str:
         """Formats an extent: "50.0 % of copies"."""
         return f"{50 * t:.1f} % of copies"
+
+
+@dataclass(frozen=True)
+class StrengthUnit(Unit):
+    """Formats coordinates whose sign has no meaning by their size.
+
+    Example:
+        >>> STRENGTH.extent(0.4), STRENGTH.value(-0.4), STRENGTH.span(0.2, 0.4)
+        ('up to 40.0 % strength', '40.0 % strength', '20.0 % strength to 40.0 % strength')
+    """
+
+    def value(self, t: float) -> str:
+        """Formats one value: "40.0 % strength"."""
+        return f"{self.factor * abs(t):{self.digits}}{self.suffix}"
+
+    def edge(self, t: float) -> str:
+        """Formats the edge of the range [-t, t]: "40.0 % strength"."""
+        return self.value(t)
+
+    def extent(self, t: float) -> str:
+        """Formats the range [-t, t]: "up to 40.0 % strength"."""
+        return f"up to {self.value(t)}"
+
+
+@dataclass(frozen=True)
+class LevelsUnit(StrengthUnit):
+    """Formats the strength of posterize as the number of levels that it leaves.
+
+    Example:
+        >>> LEVELS.extent(0.5), LEVELS.value(1.0)
+        ('256 to 32 levels', '4 levels')
+    """
+
+    def value(self, t: float) -> str:
+        """Formats one value: "32 levels"."""
+        return f"{posterize_levels(t)} levels"
+
+    def extent(self, t: float) -> str:
+        """Formats the range [-t, t]: "256 to 32 levels"."""
+        return f"{posterize_levels(0.0)} to {self.value(t)}"
+
+
+def posterize_levels(t: float) -> int:
+    r"""Counts the levels that posterize leaves of 256, with a step of \(2^{6 |t|}\), |t| <= 1."""
+    step = round(2 ** (6 * min(abs(t), 1.0)))
+    return math.ceil(256 / step)
+
+
+def linear_factor(t: float) -> float:
+    """Computes the factor 1 + t."""
+    return 1 + t
 
 
 def exp_factor(t: float) -> float:
@@ -117,7 +177,30 @@ INTENSITY = Unit(
 )
 LOG_FACTOR = FactorUnit("log-factor", label="log-factor", multiplier=exp_factor)
 SLOPE = FactorUnit("contrast level", label="contrast level", multiplier=contrast_slope)
+FACTOR = FactorUnit("factor - 1", label="factor - 1", multiplier=linear_factor)
+STRENGTH = StrengthUnit("strength", label="% strength", factor=100.0, suffix=" % strength")
+TONES = StrengthUnit("of the tones", label="% of the tones", factor=100.0, suffix=" % of the tones")
+LEVELS = LevelsUnit("posterize strength", label="posterize strength")
+PIXEL_NOISE = StrengthUnit(
+    "noise of full intensity", "noise, % of full intensity", factor=100.0, suffix=" % noise"
+)
+SIDE = StrengthUnit(
+    "of the shorter side", "% of the shorter side", factor=100.0, suffix=" % of the side"
+)
 COPIES = FlipUnit("", label="extent 2 min(p, 1 - p)", digits=".3g")
+GREY_COPIES = FlipUnit(
+    "grey copies",
+    label="extent 2 min(p, 1 - p)",
+    digits=".3g",
+    noun="removing the colour",
+    participle="grey",
+    outcome="grey",
+)
+
+
+def discrete_unit(unit: Unit) -> FlipUnit:
+    """Returns the unit of a discrete coordinate, or that of a flip if it has another kind."""
+    return unit if isinstance(unit, FlipUnit) else COPIES
 
 
 @dataclass(frozen=True)
@@ -209,6 +292,13 @@ _UNITS = {
         INTENSITY,
         LOG_FACTOR,
         SLOPE,
+        FACTOR,
+        STRENGTH,
+        TONES,
+        LEVELS,
+        PIXEL_NOISE,
+        SIDE,
+        GREY_COPIES,
     )
 }
 
@@ -222,7 +312,7 @@ def unit_of(symbol: str, *, discrete: bool = False) -> Unit:
         >>> unit_of("", discrete=True).extent(1.0)
         '50.0 % of copies'
     """
-    if discrete:
-        return COPIES
     known = _UNITS.get(symbol)
+    if discrete:
+        return discrete_unit(known or COPIES)
     return known or Unit(symbol, label=symbol, digits=".3g")

@@ -67,11 +67,11 @@ class TestLearn:
         assert [c["name"] for c in result["coordinates"]] == ["rotate", "scale"]
         assert result["seed"] == 3
         assert [c["start"] for c in result["coordinates"]] == pytest.approx([0.2, 0.2])
-        assert [m["name"] for m in result["models"]] == [
-            "no augmentation",
-            "learned, 1 copy",
-            "learned, 4 copies",
-        ]
+        names = [m["name"] for m in result["models"]]
+        assert names[0] == "no augmentation"
+        assert all(name.startswith("learned") for name in names[1:])
+        assert result["payoff"]["sentence"].split(":")[0] in shown
+        assert result["policy"]["trials"][0]["name"] == "no augmentation"
         for model in result["models"]:
             assert model["items"] == 40
             assert model["low"] <= model["accuracy"] <= model["high"]
@@ -80,8 +80,7 @@ class TestLearn:
         assert result["coordinates"][0]["evidence"]["profile"]["loss"][0] == 0
         assert result["seconds"] > 0
         assert result["command"] == shlex.join(["augerino", *words])
-        policy = ag.Policy.load(folder / "policy.json").augmentation()
-        assert policy.extent == pytest.approx(result["bounds"])
+        assert ag.Policy.load(folder / "policy.json").sentence() == result["policy"]["sentence"]
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
         assert history.epochs[-1].extent == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2
@@ -102,30 +101,32 @@ class TestLearn:
         assert main(["learn", *QUICK, *options]) == 0
         assert Path("run/baseline.safetensors").exists()
 
-    def test_a_refit_saves_the_model_that_was_trained_with_rates(self, capsys):
-        assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 0
+    def test_the_saved_model_is_the_final_one(self):
+        assert main(["learn", *QUICK, "--out", "run"]) == 0
+        model = ag.from_pretrained("run/model")
+        trained = checkpoint.load("run/final.safetensors")["model"]
+        for name, value in model.net.state_dict().items():
+            assert torch.equal(trained[f"net.{name}"], value)
+        assert not list(Path("run").glob("trial-*"))
+
+    def test_without_trials_the_model_is_the_one_that_found_the_ranges(self):
+        assert main(["learn", *QUICK, "--trial-length", "0", "--out", "run"]) == 0
         result = json.loads(Path("run/result.json").read_text())
-        names = ["learned, 1 copy", "learned, 4 copies", "refit, 1 copy", "refit, 4 copies"]
-        assert [m["name"] for m in result["models"]] == names
-        assert "refit, 4 copies" in capsys.readouterr().out
-        assert "refit, 4 copies" in Path("run/report.html").read_text()
+        assert [m["name"] for m in result["models"]] == ["learned, 1 copy", "learned, 4 copies"]
+        assert result["policy"] is None
         policy = ag.Policy.load("run/policy.json").augmentation()
         assert policy.extent == pytest.approx(result["bounds"])
-        assert policy.distribution.rate.tolist() == [0.25, 0.25]
-        model = ag.from_pretrained("run/model")
-        assert model.augmentation.distribution.rate.tolist() == [0.25, 0.25]
-        trained = checkpoint.load("run/refit.safetensors")["model"]
-        assert all(torch.equal(trained[name], value) for name, value in model.state_dict().items())
 
-    def test_an_interrupted_refit_resumes_to_the_same_bits(self, monkeypatch):
+    @pytest.mark.parametrize("stage", ["trial 2", "final"])
+    def test_an_interrupted_policy_step_resumes_to_the_same_bits(self, monkeypatch, stage):
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
-        assert main(["learn", *QUICK, "--refit", "--out", "whole"]) == 0
+        assert main(["learn", *QUICK, "--out", "whole"]) == 0
         with monkeypatch.context() as patch:
-            patch.setattr("augerino.app.console.training_display", _stopped_at("refit"))
-            assert main(["learn", *QUICK, "--refit", "--out", "run"]) == 130
+            patch.setattr("augerino.app.console.training_display", _stopped_at(stage))
+            assert main(["learn", *QUICK, "--out", "run"]) == 130
         assert main(["learn", "--resume", "run"]) == 0
         one, other = (
-            checkpoint.load(f"{folder}/refit.safetensors")["model"] for folder in ("whole", "run")
+            checkpoint.load(f"{folder}/final.safetensors")["model"] for folder in ("whole", "run")
         )
         assert all(torch.equal(value, other[name]) for name, value in one.items())
 

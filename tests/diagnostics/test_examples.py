@@ -67,6 +67,18 @@ class TestSteps:
         ]
         assert inside[-1] == pytest.approx(0.5) and inside[0] == pytest.approx(-0.3)
 
+    def test_a_strength_starts_at_the_input(self, tmp_path):
+        erase = ag.Augmentation(ag.Erase(), ag.Uniform([0.4]))
+        (axis,) = written(tmp_path, classifier(erase), torch.rand(1, 3, 8, 8))["coordinates"]
+        assert axis["values"][0] == 0 and axis["values"][-1] == pytest.approx(0.8)
+        assert len(axis["values"]) == 13 and axis["texts"][0] == "0.0 % of the side"
+        assert sum(axis["inside"]) == 7
+
+    def test_greyscale_is_named_grey(self, tmp_path):
+        grey = ag.Augmentation(ag.Grayscale(), ag.Bernoulli([0.5]))
+        (axis,) = written(tmp_path, classifier(grey), torch.rand(1, 3, 8, 8))["coordinates"]
+        assert axis["texts"] == ["as it is", "grey"]
+
     def test_a_flip_is_on_or_off(self, tmp_path):
         x = torch.rand(1, 3, 8, 8)
         both = ag.Chain(rotation(), ag.Augmentation(ag.Flip("horizontal"), ag.Bernoulli([0.3])))

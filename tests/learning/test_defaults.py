@@ -8,6 +8,7 @@ from torch import nn
 
 import augerino as ag
 from augerino.learning.defaults import (
+    check_intensities,
     default_augmentation,
     default_net,
     kind_of,
@@ -43,6 +44,27 @@ def test_the_kind_of_data_is_read_from_its_shape(x, y, kind):
         ("images", {"coordinates": "shear"}, ("shear",)),
         ("images", {"coordinates": ("rotate", "flip_horizontal")}, ("rotate", "flip_horizontal")),
         ("images", {"transforms": ("color",)}, ("brightness", "contrast")),
+        (
+            "images",
+            {"transforms": ("photometric",)},
+            (
+                "saturation",
+                "hue",
+                "gamma",
+                "sharpness",
+                "autocontrast",
+                "equalize",
+                "solarize",
+                "posterize",
+                "grayscale",
+            ),
+        ),
+        (
+            "images",
+            {"transforms": ("occlusion", "shift")},
+            ("shift_x", "shift_y", "erase", "pixel_noise"),
+        ),
+        ("masks", {"coordinates": "shift_y,hue"}, ("shift_y", "hue")),
         (
             "images",
             {"transforms": ("flip", "affine"), "coordinates": ("flip_vertical",)},
@@ -98,6 +120,24 @@ def test_every_coordinate_starts_at_the_same_extent_in_its_own_unit():
     assert extent["translate_x"] == pytest.approx(0.2 * clouds.std().item())
 
 
+def test_grey_images_have_no_coordinates_of_colour():
+    grey = torch.rand(8, 1, 6, 6)
+    names = default_augmentation(ag.Recipe(transforms="photometric"), "images", grey).names
+    assert "gamma" in names and not {"hue", "saturation", "grayscale"} & set(names)
+    with pytest.raises(ag.InputError, match="'hue' changes colour, but the images have one"):
+        default_augmentation(ag.Recipe(coordinates="gamma,hue"), "images", grey)
+
+
+@pytest.mark.parametrize("name", ["brightness", "gamma", "equalize", "erase", "pixel_noise"])
+def test_intensities_must_lie_between_0_and_1(name):
+    check_intensities(torch.rand(2, 3, 4, 4), ["rotate", name])
+    check_intensities(255 * torch.rand(2, 3, 4, 4), ["rotate", "shift_x"])
+    with pytest.raises(ag.InputError, match=f"To learn {name}, intensities must lie in"):
+        check_intensities(255 * torch.rand(2, 3, 4, 4), ["rotate", name])
+    with pytest.raises(ag.InputError, match=f"To learn {name}, hue and contrast, intensities"):
+        check_intensities(torch.randn(2, 3, 4, 4), [name, "hue", "contrast"])
+
+
 def test_padding_of_point_clouds_is_not_transformed():
     x = {"positions": torch.randn(2, 4, 3), "mask": torch.tensor([[True] * 3 + [False]] * 2)}
     x["positions"][:, 3] = 0
@@ -123,6 +163,16 @@ def test_masks_follow_spatial_transforms_but_not_color():
     assert torch.allclose(action.inverse(y, t), y, atol=1e-6)
     t[0, 2] = math.pi / 2
     assert torch.allclose(action(y, t), y.rot90(-1, (-2, -1)), atol=1e-5)
+
+
+def test_masks_follow_pixel_shifts_but_no_operation_on_intensities():
+    recipe = ag.Recipe(transforms=("shift", "photometric", "occlusion"))
+    augmentation = default_augmentation(recipe, "masks")
+    action = output_action(augmentation.transform)
+    y = torch.rand(1, 2, 8, 8)
+    t = torch.ones(1, len(action.names)) / 2
+    assert torch.equal(action(y, t), ag.PixelShift()(y, t[:, :2]))
+    assert action.without_inverse() is None
 
 
 def test_the_loss_of_ignored_pixels_alone_is_zero():

@@ -31,7 +31,8 @@ def test_any_form_of_data(data):
     assert learned.model(DATA.x[:3]).shape == (3, 4) and not learned.model.training
     assert learned.evaluate(data).n_items == 96
     assert str(learned).startswith("rotate: ") and "learned.check(data)" in str(learned)
-    assert learned.policy.augmentation().extent == learned.extent
+    policy = learned.augmentation if learned.choice is None else learned.choice.augmentation
+    assert learned.policy.augmentation().extent == policy.extent
 
 
 def loader_of(x, y, **options):

@@ -106,6 +106,7 @@ def test_an_interrupted_training_that_probes_ends_in_the_same_bits(tmp_path):
                 raise Stop
 
         options = {"coordinates": "rotate", "epochs": 8, "width": 2, "batch_size": 50}
+        options["trial_length"] = 0.0
         try:
             return ag.learn(
                 None,
@@ -152,3 +153,21 @@ def test_rarer_gradients_of_the_bounds_take_longer_steps():
         method = method_for(Batches(x, y, 20), y, method="gradient", theta_every=every)
         rates.append(method.optimizer.param_groups[-1]["initial_lr"])
     assert rates[1] == 4 * rates[0]
+
+
+@pytest.mark.parametrize("name", ["solarize", "posterize", "erase", "shift_y"])
+def test_the_gradient_rejects_coordinates_along_which_images_jump(name):
+    x, y = data()
+    coordinates = ("rotate", name)
+    with pytest.raises(ag.InputError, match=f"cannot learn '{name}'.*use the method 'probe'"):
+        method_for(Batches(x, y, 20), y, method="gradient", coordinates=coordinates)
+    assert method_for(Batches(x, y, 20), y, coordinates=coordinates).tuner is not None
+    fixed = default_augmentation(ag.Recipe(coordinates=coordinates)).requires_grad_(False)
+    method_for(Batches(x, y, 20), y, method="gradient", augmentation=fixed)
+
+
+def test_the_gradient_takes_smooth_photometric_coordinates_and_noise():
+    x, y = data()
+    coordinates = ("gamma", "sharpness", "equalize", "pixel_noise")
+    method = method_for(Batches(x, y, 20), y, method="gradient", coordinates=coordinates)
+    assert method.tuner is None

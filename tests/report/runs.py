@@ -143,6 +143,51 @@ def augmentation() -> ag.Augmentation:
     )
 
 
+def payoff(**given) -> dict:
+    """The entry of a learned model that is clearly better than no augmentation."""
+    return {
+        "answer": "yes",
+        "gain": {"mean": 6.9, "low": 5.1, "high": 8.8},
+        "over_standard": {"mean": 0.6, "low": -0.4, "high": 1.6},
+        "standard": "flip + shift",
+        "is_accuracy": True,
+        "n_items": 1000,
+        "sentence": "Use it: +6.9 points (95 %: +5.1 to +8.8) over no augmentation, on 1000 "
+        "held-out samples. In short trials: +0.6 points (95 %: −0.4 to +1.6) over flip + shift.",
+        **given,
+    }
+
+
+def trial(name: str, gain: float | None, /, **given) -> dict:
+    """The entry of one trial; without a gain, it has diverged."""
+    entry = {"name": name, "loss": None, "accuracy": None, "gain": None}
+    if gain is not None:
+        spread = 0.02 * abs(gain)
+        estimate = {"mean": gain, "low": gain - spread, "high": gain + spread}
+        entry |= {"loss": 0.5 - gain, "accuracy": 0.9 + gain / 4, "gain": estimate}
+    return entry | given
+
+
+def policy(**given) -> dict:
+    """The entry of a policy that adds photometric operations to the standard policy."""
+    return {
+        "name": "flip + shift + photometric",
+        "sentence": "shift up to 12.5 % of the image in every image; flip half",
+        "copies": 4,
+        "copies_text": "4 copies at 0.5 of the strength",
+        "standard": "flip + shift",
+        "items": 1333,
+        "trials": [
+            trial("no augmentation", 0.0),
+            trial("flip + shift", 0.21),
+            trial("flip + shift + learned ranges in some samples", -0.1),
+            trial("flip + shift + photometric", 0.25),
+            trial("full rotations", None),
+        ],
+        **given,
+    }
+
+
 def result(**given) -> dict:
     """A result.json; `given` replaces sections."""
     angles = [math.radians(5 * step) for step in range(-36, 37)]
@@ -166,6 +211,8 @@ def result(**given) -> dict:
             }
             for (name, score), copies in zip(scores.items(), (1, 1, 4), strict=True)
         ],
+        "payoff": payoff(),
+        "policy": policy(),
         "per_class": [
             {
                 "class": name,

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from augerino.report import write_report
-from tests.report.runs import make_mask_run, make_run, result
+from tests.report.runs import make_mask_run, make_run, payoff, policy, result, trial
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -46,6 +46,10 @@ def pages(tmp_path_factory):
         "coordinates": whole["coordinates"],
         "per_class": rows,
         "class_names": [row["class"] for row in rows],
+        "payoff": payoff(sentence=LONG),
+        "policy": policy(
+            name=LONG, sentence=LONG, trials=[trial(LONG, 0.0), trial(f"{LONG}2", 1e11)]
+        ),
     }
     data = {
         "path": f"/{LONG}/</script><script>alert(1)</script>",

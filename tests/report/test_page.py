@@ -7,7 +7,6 @@ import itertools
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,16 @@ from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
 from augerino.report.plot import Scale, nice_ticks
-from tests.report.runs import coordinate, make_mask_run, make_run, result
+from tests.report.pages import STRANGE, Page, changed, page_of
+from tests.report.runs import (
+    coordinate,
+    make_mask_run,
+    make_run,
+    payoff,
+    policy,
+    result,
+    trial,
+)
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -36,62 +44,23 @@ HOSTILE = [
 ]
 
 
-STRANGE = [
-    None,
-    True,
-    -1,
-    0,
-    2,
-    1e300,
-    -1e-300,
-    10**400,
-    float("nan"),
-    float("inf"),
-    "",
-    "x",
-    [],
-    {},
-    [None],
-    [[1]],
-    {"x": 1},
-]
-
-
-class Page(HTMLParser):
-    """The elements of a page in order, with their attributes, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.texts = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.texts).split())
-
-
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "sprites")
 
 
-def changed(run: Path, to: Path, **sections) -> Path:
-    """The same run with other sections in its result, without its pictures."""
-    to.mkdir(parents=True)
-    for name in ("config.json", "history.json", "policy.json"):
-        (to / name).write_bytes((run / name).read_bytes())
-    (to / "result.json").write_text(json.dumps(result(**sections)))
-    return to
+def drawings(page: Page) -> list[list[dict]]:
+    """The attributes of all elements from each <svg> to the next one."""
+    starts = [i for i, (name, _) in enumerate(page.tags) if name == "svg"]
+    ends = [*starts[1:], len(page.tags)]
+    return [
+        [attributes for _, attributes in page.tags[start:end]]
+        for start, end in zip(starts, ends, strict=True)
+    ]
 
 
-def page_of(*runs: Path) -> Page:
-    return Page(render([read_run(run) for run in runs]))
+def of_class(elements: list[dict], class_: str) -> list[dict]:
+    return [attributes for attributes in elements if attributes.get("class") == class_]
 
 
 @pytest.fixture(scope="module")
@@ -154,8 +123,8 @@ class TestContent:
         headings = [i for i, (name, _) in enumerate(page.tags) if name in ("h1", "h2")]
         assert len(headings) == 1 + 10
         order = [
+            "Does it help?",
             "Learned symmetries",
-            "Held-out performance",
             "Transformed examples",
             "Evidence",
             "Distributions",
@@ -320,14 +289,14 @@ class TestContent:
         assert render([found]).count('aria-label="Distribution of') == 3
 
     def test_no_grid_line_crosses_the_name_or_the_score_of_a_model(self, run):
-        page = page_of(run)
-        labels = [a for _, a in page.tags if a.get("class") in ("row-label", "row-value")]
-        lines = [a for name, a in page.tags if name == "line" and a.get("class") == "grid"]
-        upright = [a for a in lines if a["x1"] == a["x2"]]
-        assert labels and upright
-        for label in labels:
-            baseline = float(label["y"])
-            for line in upright:
+        charts = [chart for chart in drawings(page_of(run)) if of_class(chart, "row-label")]
+        assert charts
+        for chart in charts:
+            labels = of_class(chart, "row-label") + of_class(chart, "row-value")
+            upright = [a for a in of_class(chart, "grid") if a["x1"] == a["x2"]]
+            assert upright
+            for label, line in itertools.product(labels, upright):
+                baseline = float(label["y"])
                 above = float(line["y2"]) <= baseline - 12  # the size of the letters
                 below = float(line["y1"]) >= baseline + 3  # their descenders
                 assert above or below
@@ -348,9 +317,9 @@ class TestComparison:
             and "±44.0°" in page.text
         )
         targets = [a["href"][1:] for name, a in page.tags if name == "a"]
-        assert (
-            targets == [a["id"] for name, a in page.tags if name == "article"] and len(targets) == 2
-        )
+        articles = [a["id"] for name, a in page.tags if name == "article"]
+        assert len(articles) == 2
+        assert targets == 2 * articles  # from the payoffs and from the verdicts
         columns = [
             name
             for name, _ in page.tags[: [n for n, _ in page.tags].index("tbody")]
@@ -393,6 +362,14 @@ class TestSafety:
                         "copies": 1,
                     }
                 ],
+                "payoff": payoff(sentence=word, standard=word),
+                "policy": policy(
+                    name=word,
+                    sentence=word,
+                    copies_text=word,
+                    standard=word,
+                    trials=[trial(word, 0.0), trial(word, 0.1), trial(word, None)],
+                ),
                 "per_class": [row, row],
                 "orbits": [
                     {
@@ -547,7 +524,18 @@ class TestPieces:
         st.floats(-1e9, 1e9),
         st.floats(1e-9, 1e9),
         st.sampled_from(
-            ["rad", "log-factor", "contrast level", "half-images", "of full intensity", "", "dB"]
+            [
+                "rad",
+                "log-factor",
+                "contrast level",
+                "half-images",
+                "of full intensity",
+                "factor - 1",
+                "strength",
+                "posterize strength",
+                "",
+                "dB",
+            ]
         ),
     )
     def test_ticks_are_few_and_within(self, low, span, unit):
@@ -561,3 +549,34 @@ class TestPieces:
         ticks = scale.ticks(low, high)
         assert len(ticks) <= 6 and all(scale.text(tick) for tick in ticks)
         assert all(low - room <= tick <= high + room for tick in ticks)
+
+
+class TestStrengths:
+    """Axes of coordinates whose sign has no meaning."""
+
+    @pytest.mark.parametrize("symbol", ["strength", "of the tones", "of the shorter side"])
+    def test_values_and_edges_have_no_sign(self, symbol):
+        scale = Scale(unit_of(symbol))
+        assert scale.text(-0.5) == scale.text(0.5) == scale.edge(0.5) == "50 %"
+
+    def test_levels_are_powers_of_two(self):
+        scale = Scale(unit_of("posterize strength"))
+        assert [scale.text(tick) for tick in scale.ticks(0.0, 1.0, 7)] == [
+            "256",
+            "128",
+            "64",
+            "32",
+            "16",
+            "8",
+            "4",
+        ]
+        assert len(scale.ticks(0.0, 1.0)) <= 5 and scale.label == "levels"
+
+    def test_a_linear_factor_reaches_zero(self):
+        scale = Scale(unit_of("factor - 1"))
+        assert scale.text(-1.0) == "×0" and scale.edge(1.0) == "×2"
+        assert scale.ticks(-1.0, 1.0)
+
+    def test_a_discrete_unit_is_known_by_its_symbol(self):
+        assert unit_of("grey copies", discrete=True).outcome == "grey"
+        assert unit_of("", discrete=True).outcome == "flipped"

@@ -152,19 +152,19 @@ def test_another_network_has_to_be_passed(tmp_path):
 
 
 def test_transforms_of_your_own_are_named_at_loading(tmp_path):
-    class Gamma(ag.Transform):
+    class Curve(ag.Transform):
         coordinates = (ag.Coordinate("gamma"),)
 
         def forward(self, x, t):
             return x ** t.exp()[:, :, None, None]
 
     ag.save_pretrained(
-        ag.InvariantModel(SmallCNN(3, 4), ag.Augmentation(Gamma(), ag.Uniform([0.1]))),
+        ag.InvariantModel(SmallCNN(3, 4), ag.Augmentation(Curve(), ag.Uniform([0.1]))),
         tmp_path / "m",
     )
-    with pytest.raises(ag.InputError, match="holds a Gamma, which is not built in"):
+    with pytest.raises(ag.InputError, match="holds a Curve, which is not built in"):
         ag.from_pretrained(tmp_path / "m")
-    assert ag.from_pretrained(tmp_path / "m", kinds={"Gamma": Gamma}).augmentation.names == (
+    assert ag.from_pretrained(tmp_path / "m", kinds={"Curve": Curve}).augmentation.names == (
         "gamma",
     )
 

@@ -58,6 +58,41 @@ def test_color(transform):
     check_transform(transform, torch.rand(4, 3, 5, 5, dtype=torch.float64), inverse_tolerance=None)
 
 
+PHOTOMETRIC = [
+    ag.AutoContrast(),
+    ag.Equalize(),
+    ag.Erase(),
+    ag.Gamma(),
+    ag.Hue(),
+    ag.PixelNoise(),
+    ag.Posterize(),
+    ag.Saturation(),
+    ag.Sharpness(),
+    ag.Solarize(),
+]
+
+
+@pytest.mark.parametrize("transform", PHOTOMETRIC, ids=lambda t: type(t).__name__)
+@pytest.mark.parametrize("channels", [1, 3])
+def test_photometric(transform, channels):
+    x = torch.rand(4, channels, 18, 20, dtype=torch.float64)
+    check_transform(transform, x, inverse_tolerance=None)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_grayscale(value):
+    x = torch.rand(3, 3, 6, 7, dtype=torch.float64)
+    check_transform(ag.Grayscale(), x, t=torch.full((3, 1), value), inverse_tolerance=None)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("names", [(), ("x",), ("shift_y",)])
+def test_pixel_shift(padding, names):
+    shift = ag.PixelShift(*names, padding=padding)
+    x = torch.rand(4, 2, 12, 17, dtype=torch.float64)
+    check_transform(shift, x, inverse_tolerance=1e-12)
+
+
 @pytest.mark.parametrize("names", [(), ("horizontal",), ("flip_vertical",)])
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_flip(names, value):
@@ -181,6 +216,9 @@ class TestWhere:
                 ag.Brightness(),
                 ag.Contrast(),
                 ag.Flip(),
+                ag.Grayscale(),
+                ag.PixelShift(),
+                *PHOTOMETRIC,
             )
         ),
         *(

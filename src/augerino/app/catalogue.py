@@ -9,7 +9,7 @@ from augerino.errors import InputError
 if TYPE_CHECKING:
     from augerino.runtime.trials import Experiment
 
-PRESETS = ("quick", "cpu", "paper")
+PRESETS = ("quick", "cpu", "paper", "full")
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,16 @@ ENTRIES = (
         paper="not in the paper",
         quick="1 min",
         cpu="10 h",
+    ),
+    Entry(
+        name="payoff",
+        module="augerino.benchmark.payoff.experiment",
+        section="-",
+        title="does augmentation pay?",
+        data="generated; mnist.npz, cifar10.npz, stl10_48.npz, ... with --data; series of aeon",
+        paper="not in the paper",
+        quick="1 min",
+        cpu="2 d",
     ),
 )
 

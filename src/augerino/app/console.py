@@ -16,6 +16,8 @@ from augerino.app.wrapping import wrap
 from augerino.augmentation import Augmentation
 from augerino.data import Dataset
 from augerino.diagnostics import Estimate, Score, Verdict
+from augerino.learning.learned import Learned
+from augerino.learning.payoff import Payoff
 from augerino.learning.recipe import Recipe
 from augerino.training.state import Epoch
 
@@ -125,6 +127,18 @@ def print_data(dataset: Dataset, recipe: Recipe, folder: Path) -> None:
     for note in dataset.notes:
         say(f"Note: {note}")
     say(f"Run folder: {folder} (seed {recipe.seed})")
+
+
+def print_payoff(payoff: Payoff | None, learned: Learned) -> None:
+    """Prints whether to use the learned model, and its policy in words."""
+    console.print()
+    if payoff is not None:
+        console.print(Text(wrap(payoff.sentence, console.file), style="bold"), soft_wrap=True)
+    if learned.choice is None:
+        return
+    if learned.choice.augmentation.names:
+        say(f"Policy: {learned.policy.sentence()}.")
+    say(f"Predictions: {learned.choice.copies.text}.")
 
 
 def print_scores(scores: Sequence[Score], task: str) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from augerino.app import console as screen
 from augerino.app.data import open_data
 from augerino.app.options import LearnOptions
@@ -20,6 +22,7 @@ from augerino.errors import InputError, ProcessLost
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learn import train
 from augerino.learning.learned import Learned
+from augerino.learning.pipeline import Pipeline
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup, prepare
 from augerino.runtime import distributed
@@ -33,7 +36,7 @@ _OWN: dict[str, tuple[type, ...]] = {
     "ignore": (int, type(None)),
     "test_fraction": (int, float),
     "seeds": (int,),
-    **dict.fromkeys(("skip_bad", "baseline", "refit", "tensorboard"), (bool,)),
+    **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
 }
 
 
@@ -256,20 +259,15 @@ class _Run:
         return self.setup.recipe
 
     def train(self) -> Trained:
-        """Learns the augmentation, then trains the refit, the baseline and further seeds if set."""
+        """Runs all steps, then trains the baseline and further seeds if set."""
         n_seeds = int(self.settings["seeds"])
         seed = self.recipe.seed
-        title = f"seed {seed}" if n_seeds > 1 else ""
-        learned = self._train("checkpoint", self.setup, title, logged=True)
-        fixed = self.recipe.but(method="auto", theta_every=1)  # for fixed bounds
-        refit = None
+        pipeline = Pipeline(self.setup, prepare=self._prepare, train=self._train)
+        title = "finding the ranges" if pipeline.chooses else ""
+        learned = pipeline.run(f"seed {seed}" if n_seeds > 1 else title)
         baseline = None
-        if self.settings["refit"]:
-            setup = self._prepare(fixed, learned.for_refit())
-            refit = self._train("refit", setup, "refit on the learned ranges")
         if self.settings["baseline"]:
-            setup = self._prepare(fixed, no_augmentation())
-            baseline = self._train("baseline", setup, "baseline without augmentation")
+            baseline = pipeline.baseline(learned)
         others = []
         for other in range(seed + 1, seed + n_seeds):
             setup = self._prepare(self.recipe.but(seed=other))
@@ -279,24 +277,29 @@ class _Run:
             recipe=self.recipe,
             dataset=self.dataset,
             learned=learned,
-            refit=refit,
             baseline=baseline,
             others=others,
         )
 
-    def _prepare(self, recipe: Recipe, augmentation: Augmentation | None = None) -> Setup:
+    def _prepare(
+        self,
+        recipe: Recipe,
+        augmentation: Augmentation | None = None,
+        items: Tensor | None = None,
+    ) -> Setup:
         net = self.settings["net"]
-        return prepare(net, self.dataset, recipe=recipe, augmentation=augmentation)
+        return prepare(net, self.dataset, recipe=recipe, augmentation=augmentation, items=items)
 
-    def _train(self, name: str, setup: Setup, title: str, *, logged: bool = False) -> Learned:
+    def _train(self, name: str, setup: Setup, title: str) -> Learned:
         checkpoint = self.folder.path / f"{name}.safetensors"
-        augmentation = setup.model.augmentation
-        with screen.training_display(setup.n_epochs, setup.n_steps, augmentation, title) as display:
+        learns = name.startswith("checkpoint")  # in the other trainings the ranges are fixed
+        shown = setup.model.augmentation if learns else no_augmentation()
+        with screen.training_display(setup.n_epochs, setup.n_steps, shown, title) as display:
             return train(
                 setup,
                 checkpoint=checkpoint,
                 resume=distributed.from_first(checkpoint.exists),
-                on_epoch=self._watch(display.on_epoch, logged=logged),
+                on_epoch=self._watch(display.on_epoch, logged=name == "checkpoint"),
                 on_step=display.on_step,
             )
 

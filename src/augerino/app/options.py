@@ -76,8 +76,6 @@ class LearnOptions(Recipe):
     """number of trainings, with seeds counting up from --seed"""
     baseline: bool = True
     """also train without augmentation, for comparison"""
-    refit: _Flag = False
-    """retrain with the learned augmentation for a better model; doubles the training time"""
     tensorboard: _Flag = False
     """also log to TensorBoard, in the run folder"""
     out: Annotated[str | None, _named("DIR")] = None

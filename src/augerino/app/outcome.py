@@ -31,14 +31,8 @@ class Trained:
     recipe: Recipe
     dataset: Dataset
     learned: Learned
-    refit: Learned | None
-    baseline: Learned | None
+    baseline: Learned | None  # `learned` itself, if its policy is no augmentation
     others: list[Learned]  # one per further seed
-
-    @property
-    def delivered(self) -> Learned:
-        """The training whose model and policy are saved."""
-        return self.refit or self.learned
 
 
 def write_outcome(trained: Trained) -> None:
@@ -50,7 +44,11 @@ def write_outcome(trained: Trained) -> None:
     folder = trained.folder.path
     with screen.console.status("Measuring on held-out data ..."):
         evaluated = measuring.evaluate_models(
-            _compared(trained), trained.dataset, trained.recipe, shared=True
+            trained.learned,
+            trained.baseline,
+            dataset=trained.dataset,
+            recipe=trained.recipe,
+            shared=True,
         )
         is_first = distributed.is_first()
         distributed.leave()  # the rest may take longer than the timeout of the other processes
@@ -60,27 +58,18 @@ def write_outcome(trained: Trained) -> None:
             trained.learned, trained.dataset, evaluated, n_items=measuring.EVIDENCE_ITEMS
         )
         result.write_examples(folder, outcome)
-    trained.learned.model.cpu()
+    trained.learned.ranges_model.cpu()
     _write_figure(trained)
     _save_model(trained, outcome.examples)
     more = {
         "command": trained.folder.read_config().get("command", ""),
         "seeds": _seeds(trained),
     }
-    result.write_result(folder, outcome, policy=trained.delivered.policy, more=more)
+    result.write_result(folder, outcome, more=more)
     report = write_report([folder])
+    for path in folder.glob("trial-*.safetensors"):  # needed only to resume the policy step
+        path.unlink()
     _print(trained, outcome, str(report))
-
-
-def _compared(trained: Trained) -> dict[str, Any]:
-    """Models to compare, by their names in the report."""
-    compared = {}
-    if trained.baseline is not None:
-        compared["no augmentation"] = trained.baseline.model
-    compared["learned"] = trained.learned.model
-    if trained.refit is not None:
-        compared["refit"] = trained.refit.model
-    return compared
 
 
 def _write_figure(trained: Trained) -> None:
@@ -99,7 +88,7 @@ def _save_model(trained: Trained, examples: Any) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # an interrupted run may leave it incomplete
     example = tree.take(examples, slice(1))
     save_pretrained(
-        trained.delivered.model.cpu(),
+        trained.learned.model.cpu(),
         folder,
         example=example if isinstance(example, Tensor) else None,
     )
@@ -129,8 +118,9 @@ def _seeds(trained: Trained) -> list[dict[str, Any]]:
 
 def _print(trained: Trained, outcome: measuring.Outcome, report: str) -> None:
     learned = trained.learned
-    screen.print_verdicts(outcome.verdicts)
+    screen.print_payoff(outcome.payoff, learned)
     screen.print_scores(outcome.scores, trained.dataset.task)
+    screen.print_verdicts(outcome.verdicts)
     if trained.others:
         bounds = [learned.extent, *(other.extent for other in trained.others)]
         screen.print_seeds(learned.augmentation, bounds)

@@ -1,4 +1,4 @@
-"""The recovery benchmark: does a recipe find symmetries that are known exactly?"""
+"""Two benchmarks: are known symmetries found (recovery), and do models get better (payoff)?"""
 
 from augerino.benchmark.axis import Axis
 from augerino.benchmark.bases import Arrows, Base, Images, Pulses
@@ -6,6 +6,7 @@ from augerino.benchmark.catalogue import embedded
 from augerino.benchmark.contestants import CONTESTANTS, Contestant, contestant
 from augerino.benchmark.glyphs import figures, letters
 from augerino.benchmark.natural import HARD, hard
+from augerino.benchmark.payoff import Cell, Leaderboard, payoff
 from augerino.benchmark.problem import Answer, Problem
 from augerino.benchmark.scoring import Estimate, Outcome, Reading, Score, score, summarize
 
@@ -16,9 +17,11 @@ __all__ = [
     "Arrows",
     "Axis",
     "Base",
+    "Cell",
     "Contestant",
     "Estimate",
     "Images",
+    "Leaderboard",
     "Outcome",
     "Problem",
     "Pulses",
@@ -29,6 +32,7 @@ __all__ = [
     "figures",
     "hard",
     "letters",
+    "payoff",
     "score",
     "summarize",
 ]

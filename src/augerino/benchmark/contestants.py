@@ -87,6 +87,7 @@ def _learn(
         recipe=recipe,
         n_outputs=problem.n_outputs,
         seed=seed,
+        trial_length=0.0,  # the extents alone are scored
         **options,
     )
     return problem.extents(learned.augmentation)

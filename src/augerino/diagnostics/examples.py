@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from augerino import tree
-from augerino.coordinate import LearnedCoordinate
+from augerino.coordinate import LearnedCoordinate, StrengthUnit, discrete_unit
 from augerino.diagnostics.frames import UNKNOWN, draw, draw_labels, label_key, reduced, strip
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import files
@@ -116,12 +116,13 @@ def _axis(coordinate: LearnedCoordinate, count: int) -> dict[str, Any]:
         return {
             "name": coordinate.name,
             "values": [0.0, 1.0],
-            "texts": ["as it is", "flipped"],
+            "texts": ["as it is", discrete_unit(coordinate.unit).outcome],
             "inside": [True, not coordinate.is_negligible],
             "discrete": True,
         }
-    low = min(0.0, coordinate.low)
-    high = max(0.0, coordinate.high)
+    is_one_sided = isinstance(coordinate.unit, StrengthUnit)  # -t would show the same as t
+    low = 0.0 if is_one_sided else min(0.0, coordinate.low)
+    high = coordinate.max_abs if is_one_sided else max(0.0, coordinate.high)
     edges = [edge for edge in (low, high) if edge != 0] or [-MIN_RANGE, MIN_RANGE]
     values = {0.0}
     for edge in edges:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from augerino.augmentation import Augmentation
-from augerino.coordinate import LearnedCoordinate
+from augerino.coordinate import LearnedCoordinate, discrete_unit
 from augerino.diagnostics.evidence import CoordinateEvidence, Evidence
 
 MAX_INTERVAL = 0.5  # a wider interval, as a fraction of the extent, leaves a verdict undecided
@@ -79,7 +79,7 @@ def verdicts(
         elif found is None:
             answer, words = _from_extent(case)
         elif coordinate.discrete:
-            answer, words = _from_mirroring(case, found)
+            answer, words = _from_outcome(case, found)
         else:
             answer, words = _from_edge(case, found)
         sentence = f"{name}: {words}"
@@ -159,16 +159,17 @@ def _from_extent(case: _Case) -> tuple[Answer, str]:
     return "symmetry", f"learned {case.text}{follows}"
 
 
-def _from_mirroring(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
-    """The verdict on a flip, from the loss of mirrored held-out inputs."""
+def _from_outcome(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
+    """The verdict on a discrete coordinate, such as a flip, from the loss of changed inputs."""
+    unit = discrete_unit(case.coordinate.unit)
     is_harmless = found.rise[-1].mean <= found.tolerance
     if case.coordinate.rate >= 0.4 and is_harmless:
-        return "full", f"yes, {case.symmetric} under mirroring ({case.text} mirrored)"
+        return "full", f"yes, {case.symmetric} under {unit.noun} ({case.text} {unit.participle})"
     effect = "does not raise" if is_harmless else "raises"
-    effect = f"mirroring {effect} the held-out loss"
+    effect = f"{unit.noun} {effect} the held-out loss"
     if case.coordinate.rate < 0.1 and not is_harmless:
-        return "none", f"no symmetry found, {effect} ({case.text} mirrored)"
-    return _undecided(f"{case.text} mirrored, {effect}")
+        return "none", f"no symmetry found, {effect} ({case.text} {unit.participle})"
+    return _undecided(f"{case.text} {unit.participle}, {effect}")
 
 
 def _from_edge(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:

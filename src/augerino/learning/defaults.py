@@ -25,14 +25,27 @@ from augerino.nets.unet import SmallUNet
 from augerino.transforms import (
     Affine2d,
     Affine3d,
+    AutoContrast,
     Brightness,
     Compose,
     Contrast,
+    Equalize,
+    Erase,
     Flip,
     Gain,
+    Gamma,
+    Grayscale,
+    Hue,
     Identity,
     NoiseLevel,
     On,
+    PhotometricTransform,
+    PixelNoise,
+    PixelShift,
+    Posterize,
+    Saturation,
+    Sharpness,
+    Solarize,
     TimeScale,
     TimeShift,
     Transform,
@@ -77,7 +90,28 @@ _IMAGES = {
     "affine": (_AFFINE2D,),
     "flip": (_group(Flip),),
     "color": (_group(Brightness), _group(Contrast)),
+    "shift": (_group(PixelShift),),
+    "photometric": (
+        _group(Saturation),
+        _group(Hue),
+        _group(Gamma),
+        _group(Sharpness),
+        _group(AutoContrast),
+        _group(Equalize),
+        _group(Solarize),
+        _group(Posterize),
+        _group(Grayscale),
+    ),
+    "occlusion": (_group(Erase), _group(PixelNoise)),
 }
+# Coordinates of intensities, which are clipped to [0, 1].
+_INTENSITIES = tuple(
+    name
+    for group in ("color", "photometric", "occlusion")
+    for part in _IMAGES[group]
+    for name in part.names
+)
+_CHROMA = ("saturation", "hue", "grayscale")  # without effect on images with one channel
 #: Groups of transforms for each kind of data. By default the first group is learned, or the
 #: coordinates in `_USUAL`.
 GROUPS: dict[Kind, dict[str, tuple[_Group, ...]]] = {
@@ -124,15 +158,21 @@ def check_channels(x: Any) -> None:
 
 
 def check_intensities(x: Any, names: Sequence[str]) -> None:
-    """Rejects images outside [0, 1] if brightness or contrast is learned: both clip to [0, 1]."""
-    color = [name for name in names if name in ("brightness", "contrast")]
+    """Rejects images outside [0, 1] if a coordinate of intensities is learned: these clip."""
+    color = [name for name in names if name in _INTENSITIES]
     if not color or not isinstance(x, Tensor) or x.dim() != 4:
         return
     if not (x.min() >= -0.01 and x.max() <= 1.01):
         raise InputError(
-            f"To learn {' and '.join(color)}, intensities must lie in [0, 1], but reach from "
+            f"To learn {_listed(color)}, intensities must lie in [0, 1], but reach from "
             f"{x.min():.4g} to {x.max():.4g}: rescale the images, and normalise inside the network."
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Joins names as in "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def task_of(y: Tensor) -> Task:
@@ -154,7 +194,7 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
         x: batch of inputs, for the scale of coordinates without a limit.
     """
     parts = []
-    for group, names in _chosen(recipe, kind):
+    for group, names in _chosen(recipe, kind, is_grey=_is_grey(x, kind)):
         transform = group.transform(names)
         if transform.coordinates[0].discrete:
             probability = min(recipe.start / 2, 0.49)
@@ -170,14 +210,26 @@ def default_augmentation(recipe: Recipe, kind: Kind = "images", x: Any = None) -
             recipe.start * (1.0 if math.isfinite(coordinate.limit) else _scale(x))
             for coordinate in transform.coordinates
         ]
-        if isinstance(x, dict):
-            transform = On("positions", transform, where="mask" if "mask" in x else None)
-        parts.append(Augmentation(transform, Uniform(starts)))
+        parts.append(Augmentation(on_positions(transform, x), Uniform(starts)))
     return parts[0] if len(parts) == 1 else Chain(*parts)
 
 
-def _chosen(recipe: Recipe, kind: Kind) -> list[tuple[_Group, tuple[str, ...]]]:
-    """Transforms to learn, each with its coordinates."""
+def _is_grey(x: Any, kind: Kind) -> bool:
+    """Whether the inputs are images with one channel."""
+    return kind in ("images", "masks") and isinstance(x, Tensor) and x.shape[1] == 1
+
+
+def on_positions(transform: Transform, x: Any) -> Transform:
+    """The transform of the positions, if x is a batch of padded point clouds; else itself."""
+    if not isinstance(x, dict):
+        return transform
+    return On("positions", transform, where="mask" if "mask" in x else None)
+
+
+def _chosen(
+    recipe: Recipe, kind: Kind, *, is_grey: bool = False
+) -> list[tuple[_Group, tuple[str, ...]]]:
+    """Transforms to learn, each with its coordinates; for grey images without those of colour."""
     groups = GROUPS[kind]
     if not groups:
         raise InputError(
@@ -198,7 +250,12 @@ def _chosen(recipe: Recipe, kind: Kind) -> list[tuple[_Group, tuple[str, ...]]]:
             group_names = group_names[:1]
     parts = [part for name in groups if name in group_names for part in groups[name]]
     if not coordinates:
-        return [(part, part.usual) for part in parts]
+        return [(part, part.usual) for part in parts if not (is_grey and part.names[0] in _CHROMA)]
+    for name in coordinates:
+        if is_grey and name in _CHROMA:
+            raise InputError(
+                f"'{name}' changes colour, but the images have one channel: leave it out."
+            )
     known = [name for part in parts for name in part.names]
     chosen = choose(coordinates, known, f"The transformation of {kind}")
     picked = [(part, tuple(name for name in chosen if name in part.names)) for part in parts]
@@ -221,9 +278,10 @@ def _scale(x: Any) -> float:
 
 
 def output_action(transform: Transform) -> Transform:
-    """Transform of label maps: the spatial parts of a transform of images, without color."""
+    """Transform of label maps: the spatial parts of a transform of images, without intensities."""
     parts: list[Any] = list(transform.parts) if isinstance(transform, Compose) else [transform]
-    acting = [Identity(part) if isinstance(part, Brightness | Contrast) else part for part in parts]
+    still = (Brightness, Contrast, PhotometricTransform)
+    acting = [Identity(part) if isinstance(part, still) else part for part in parts]
     return acting[0] if len(acting) == 1 else Compose(acting)
 
 

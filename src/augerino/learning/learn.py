@@ -1,15 +1,17 @@
 """`learn`: trains a network behind an augmentation whose ranges are learned with it."""
 
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from augerino.augmentation import Augmentation
 from augerino.data.process_slices import ProcessSlices
 from augerino.errors import InputError
 from augerino.learning.learned import Learned
+from augerino.learning.pipeline import Pipeline
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup, prepare
 from augerino.objective import Objective, Regularizer
@@ -32,7 +34,12 @@ def learn(
     on_step: Callable[[int, int, float], None] | None = None,
     **changes: Any,
 ) -> Learned:
-    """Trains a network behind a learned augmentation and returns both.
+    """Learns ranges and a policy, and returns them with a model that was trained with the policy.
+
+    Four steps: *find* the range of each coordinate with a probe, *choose* a policy by short trials
+    (`race`), *train* the final model on all training samples, and choose how to *average* it. The
+    last three are skipped for `trial_length=0`, the method "gradient", and data that cannot be
+    probed; then the model is the one that found the ranges.
 
     In a `torch.distributed` process group (`torchrun`), all processes train one model: call
     `learn` in each of them with the same arguments. docs/data.md describes how batches and random
@@ -54,10 +61,10 @@ def learn(
         n_outputs: number of outputs of a network that is built here; by default the number of
             classes, or of values per target.
         regularizer: R in the objective of the method "gradient"; `NegativeL2()` by default.
-        checkpoint: as in `iter_epochs`.
+        checkpoint: as in `iter_epochs`; later steps have files of their own beside it.
         resume: as in `iter_epochs`.
-        on_epoch: called with the record of each epoch.
-        on_step: called with epoch, step and loss.
+        on_epoch: called with the record of each epoch of the first step.
+        on_step: called with epoch, step and loss of the first step.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
 
     Example:
@@ -79,15 +86,58 @@ def learn(
             "leave out one of the two."
         )
     recipe = (recipe or Recipe()).but(**changes)
+    initial = copy.deepcopy(net)
     setup = prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
-    return train(
-        setup,
-        regularizer=regularizer,
-        checkpoint=checkpoint,
-        resume=resume,
-        on_epoch=on_epoch,
-        on_step=on_step,
-    )
+
+    def rebuild(recipe: Recipe, augmentation: Augmentation, items: Tensor | None) -> Setup:
+        own = copy.deepcopy(initial)
+        if items is None and isinstance(net, nn.Module) and isinstance(initial, nn.Module):
+            net.load_state_dict(initial.state_dict())  # the final model is the caller's network
+            own = net
+        return prepare(own, setup.dataset, augmentation=augmentation, recipe=recipe, items=items)
+
+    def run(name: str, setup: Setup, title: str) -> Learned:
+        is_first = name == "checkpoint"
+        path = _stage_path(checkpoint, name)
+        continues = resume and (is_first or distributed.from_first(lambda: _exists(path)))
+        return train(
+            setup,
+            regularizer=regularizer if is_first else None,
+            checkpoint=path,
+            resume=continues,
+            on_epoch=on_epoch if is_first else None,
+            on_step=on_step if is_first else None,
+        )
+
+    pipeline = Pipeline(setup, prepare=rebuild, train=run)
+    if pipeline.chooses and not resume:
+        _check_unused(checkpoint)
+    return pipeline.run()
+
+
+def _stage_path(checkpoint: str | Path | None, name: str) -> Path | None:
+    """The checkpoint of a step: "run.safetensors", then "run-trial-1.safetensors" and so on."""
+    if checkpoint is None:
+        return None
+    path = Path(checkpoint)
+    if name == "checkpoint":
+        return path
+    return path.with_name(f"{path.stem}-{name}{path.suffix}")
+
+
+def _exists(path: Path | None) -> bool:
+    return path is not None and path.exists()
+
+
+def _check_unused(checkpoint: str | Path | None) -> None:
+    """Raises an error before any training if a later step would find another run's checkpoint."""
+    for name in ("trial-1", "final"):
+        path = _stage_path(checkpoint, name)
+        if distributed.from_first(lambda path=path: _exists(path)):  # type: ignore[misc]
+            raise InputError(
+                f"{path} exists already: pass resume=True to continue from it, "
+                "or choose another file."
+            )
 
 
 def train(

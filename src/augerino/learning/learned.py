@@ -16,8 +16,10 @@ from augerino.data.loading import draw_samples, first_batch, make_loader
 from augerino.diagnostics import Evaluation, Evidence, Verdict
 from augerino.errors import InputError
 from augerino.learning import outcome, result
+from augerino.learning.averaging import EvaluationCopies, averaged_model, single_view
 from augerino.learning.defaults import task_of
 from augerino.learning.probe import refit_fraction
+from augerino.learning.race import Race
 from augerino.learning.recipe import Recipe
 from augerino.objective import Objective
 from augerino.report import write_report
@@ -26,13 +28,37 @@ from augerino.training.state import History
 
 
 @dataclass(frozen=True, eq=False)
+class Choice:
+    """The result of the policy step.
+
+    Args:
+        race: the trials of all candidate policies.
+        augmentation: the chosen policy, which the final model is trained with.
+        copies: how the final model averages its predictions.
+        history: one record per epoch of the final training.
+        seconds: duration of the trials and of the final training.
+    """
+
+    race: Race
+    augmentation: Augmentation
+    copies: EvaluationCopies
+    history: History
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """The chosen policy in a few words."""
+        return self.race.winner.name
+
+
+@dataclass(frozen=True, eq=False)
 class Learned:
-    """A trained model with its learned augmentation and the history of the training.
+    """A trained model with the learned ranges, the chosen policy and the history of the training.
 
     Args:
         model: averaged model.
-        objective: objective of the training.
-        history: one record per epoch.
+        objective: objective of the training that found the ranges.
+        history: one record per epoch of that training.
         start: extent of each coordinate before the training.
         dataset: training data; its test part is the default of methods that need held-out data.
         recipe: settings of the training.
@@ -41,6 +67,8 @@ class Learned:
         n_probe_items: number of held-out samples used by the probe; 0 for the method "gradient".
         task_score: information / maximum on these samples when the extents were fixed; None for
             the method "gradient".
+        finder: model that was trained to find the ranges; None if that is `model` itself.
+        choice: the policy of the final model; None if there was no policy step.
     """
 
     model: models.InvariantModel
@@ -53,6 +81,13 @@ class Learned:
     unfinished: tuple[str, ...] = ()
     n_probe_items: int = 0
     task_score: float | None = None
+    finder: models.InvariantModel | None = field(default=None, repr=False)
+    choice: Choice | None = None
+
+    @property
+    def ranges_model(self) -> models.InvariantModel:
+        """The model that was trained on the learned ranges; verdicts refer to it."""
+        return self.model if self.finder is None else self.finder
 
     @property
     def task(self) -> Task:
@@ -64,11 +99,13 @@ class Learned:
 
     @property
     def augmentation(self) -> Augmentation:
-        return self.model.augmentation
+        """The augmentation with the learned ranges."""
+        return self.ranges_model.augmentation
 
     @property
     def policy(self) -> Policy:
-        return Policy.of(self.augmentation)
+        """The policy that `model` was trained with; the learned ranges without a policy step."""
+        return Policy.of(self.augmentation if self.choice is None else self.choice.augmentation)
 
     @property
     def extent(self) -> dict[str, float]:
@@ -77,8 +114,21 @@ class Learned:
 
     @property
     def seconds(self) -> float:
-        """Duration of the training in seconds."""
-        return sum(record.seconds for record in self.history.epochs)
+        """Duration of all trainings in seconds, without the baseline."""
+        finding = sum(record.seconds for record in self.history.epochs)
+        return finding + (0.0 if self.choice is None else self.choice.seconds)
+
+    def views(self, name: str = "learned") -> list[tuple[str, models.InvariantModel, int]]:
+        """Name, model and number of copies of each way to evaluate: one copy, then several."""
+        if not self.model.augmentation.names:
+            return [(name, self.model, 1)]
+        copies = self.model.test_copies
+        several = (f"{name}, {copies} copies", self.model, copies)
+        if self.choice is None:
+            single = (f"{name}, 1 copy", self.model, 1)
+            return [single] if copies == 1 else [single, several]
+        plain = averaged_model(self.model.net, single_view(), task=self.task, recipe=self.recipe)
+        return [(f"{name}, single view", plain, 1), several]
 
     def for_refit(self) -> Augmentation:
         """Fixed augmentation with the learned ranges and a rate per coordinate, for a new model.
@@ -99,7 +149,7 @@ class Learned:
             true=None if true is None else dict(true),
             evidence=evidence,
             unfinished=self.unfinished,
-            followed=self.model.followed,
+            followed=self.ranges_model.followed,
             output_name=output_name,
         )
 
@@ -116,7 +166,7 @@ class Learned:
             raise InputError(f"n_items must be at least 1, but got n_items={n_items}.")
         x, y = draw_samples(self._held_out(data), n_items, seed)
         self._check_task(y)
-        return diagnostics.gather_evidence(self.model, x, y, seed=seed)
+        return diagnostics.gather_evidence(self.ranges_model, x, y, seed=seed)
 
     def check(self, data: Any = None, n_items: int = 500, seed: int = 0) -> str:
         """One verdict per line from held-out data, as text; arguments as for `evidence`."""
@@ -142,8 +192,7 @@ class Learned:
             n_items: maximum number of samples for the evidence behind each verdict.
         """
         dataset = replace(self.dataset, test=self._held_out(test))
-        models_by_name = {"learned": self.model}
-        evaluated = outcome.evaluate_models(models_by_name, dataset, self.recipe)
+        evaluated = outcome.evaluate_models(self, dataset=dataset, recipe=self.recipe)
         measured = outcome.measure(self, dataset, evaluated, n_items=n_items)
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary, "data")  # title of the page if the data have no path

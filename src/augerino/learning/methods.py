@@ -1,5 +1,6 @@
 """The two methods of `learn`: the gradient of the paper's objective, or a probe."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,7 @@ class Method:
         reg_weight: weight of the regularizer, 0 with a probe.
         tuner: the probe; None if the gradient learns the extents.
         n_probe_items: number of held-out samples of the probe, 0 without one.
+        settled_after: number of epochs after which a probe has fixed the extents; None without one.
         unfinished: returns the names of the coordinates whose extents had not converged.
         task_score: returns the task score when a probe fixed the extents; None without a probe.
     """
@@ -43,6 +45,7 @@ class Method:
     reg_weight: float
     tuner: Tuner | None
     n_probe_items: int
+    settled_after: int | None
     unfinished: Callable[[], tuple[str, ...]]
     task_score: Callable[[], float | None]
 
@@ -109,6 +112,7 @@ def _gradient_method(
     model: InvariantModel, loader: CheckedBatches, recipe: Recipe, *, steps: int
 ) -> Method:
     """Creates the paper's method: weights and extents are learned by gradient descent."""
+    _check_gradients(model)
     start = _raw_extents(model)
     # With every m-th step only, steps are m times as long, so that the distance is the same.
     augmentation_lr = recipe.augmentation_lr * recipe.theta_every
@@ -129,9 +133,21 @@ def _gradient_method(
         reg_weight=recipe.reg_weight,
         tuner=None,
         n_probe_items=0,
+        settled_after=None,
         unfinished=unfinished,
         task_score=lambda: None,
     )
+
+
+def _check_gradients(model: InvariantModel) -> None:
+    """Rejects a learned coordinate whose transform has no useful gradient."""
+    parameters = model.augmentation.distribution.parameters()
+    name = model.augmentation.transform.without_gradient()
+    if name and any(parameter.requires_grad for parameter in parameters):
+        raise InputError(
+            f"The gradient cannot learn '{name}', because the images jump along it: "
+            f"leave out '{name}', or use the method 'probe'."
+        )
 
 
 def _raw_extents(model: InvariantModel) -> dict[str, float]:
@@ -182,6 +198,7 @@ def _probe_method(
         reg_weight=0.0,
         tuner=probe,
         n_probe_items=count,
+        settled_after=min(epochs, math.ceil(recipe.probe.stop * steps / len(part))),
         unfinished=lambda: probe.unfinished,
         task_score=lambda: probe.task_score,
     )

@@ -1,7 +1,7 @@
 """A trained model measured on held-out data: scores, evidence and verdicts, orbits, examples."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from augerino.diagnostics import (
     score,
 )
 from augerino.diagnostics.items import has_valid_target
+from augerino.learning.payoff import BASELINE, Payoff, measure_payoff
 from augerino.learning.recipe import Recipe
 from augerino.models import InvariantModel
 from augerino.runtime import distributed
@@ -68,6 +69,7 @@ class Outcome:
         per_class: accuracy, or for masks intersection over union, of each model by class.
         evidence: the effect of each coordinate on the held-out loss.
         verdicts: one per coordinate.
+        payoff: how much the learned model gains over the baseline; None without a baseline.
         orbits: predictions of the first examples along each continuous coordinate.
         examples: a few held-out inputs.
         targets: targets of the examples.
@@ -79,36 +81,42 @@ class Outcome:
     per_class: list[dict[str, Any]]
     evidence: Evidence
     verdicts: list[Verdict]
+    payoff: Payoff | None
     orbits: list[dict[str, Any]]
     examples: Any
     targets: Tensor
 
 
 def evaluate_models(
-    models: Mapping[str, InvariantModel], dataset: Dataset, recipe: Recipe, *, shared: bool = False
+    learned: "Learned",
+    baseline: "Learned | None" = None,
+    *,
+    dataset: Dataset,
+    recipe: Recipe,
+    shared: bool = False,
 ) -> list[Evaluated]:
-    """Evaluates models on all held-out samples: at one copy, and at the recipe's test copies.
+    """Evaluates the baseline and the learned model on all held-out samples.
 
     Args:
-        models: models by name; a model without coordinates is evaluated at one copy only.
+        learned: the learned model, evaluated on one copy and on several.
+        baseline: model without augmentation, if there is one.
         dataset: dataset with a test part.
         recipe: seed, test copies and workers.
         shared: whether each of several processes evaluates a slice; all of them must call this.
     """
+    compared: list[tuple[str, InvariantModel, int]] = []
+    if baseline is not None:
+        compared.append((BASELINE, baseline.model, 1))
+    if baseline is not learned:
+        compared += learned.views()
     evaluated = []
     with _seeded(recipe.seed):
-        for name, model in models.items():
-            if not model.augmentation.names:
-                results = _evaluate(model, dataset, recipe, shared=shared)
-                evaluated.append(Evaluated(name, 1, results))
-                continue
-            for copies in dict.fromkeys((1, recipe.test_copies)):
-                model.test_copies = copies
-                noun = "copy" if copies == 1 else "copies"
-                full_name = f"{name}, {copies} {noun}"
-                results = _evaluate(model, dataset, recipe, shared=shared)
-                evaluated.append(Evaluated(full_name, copies, results))
-            model.test_copies = recipe.test_copies
+        for name, model, copies in compared:
+            kept = model.test_copies
+            model.test_copies = copies
+            results = _evaluate(model, dataset, recipe, shared=shared)
+            model.test_copies = kept
+            evaluated.append(Evaluated(name, copies, results))
     return evaluated
 
 
@@ -133,6 +141,7 @@ def measure(
         per_class=_per_class(dataset, evaluated),
         evidence=evidence,
         verdicts=learned.verdicts(true, evidence),
+        payoff=measure_payoff(learned, {entry.name: entry.results for entry in evaluated}),
         orbits=orbits,
         examples=examples,
         targets=targets,
@@ -184,8 +193,8 @@ def _orbits(
     if dataset.task == "segmentation":
         return []
     augmentation = learned.augmentation
-    device = next(learned.model.parameters()).device
-    model = learned.model.with_nodes(ORBIT_NODES)
+    device = next(learned.ranges_model.parameters()).device
+    model = learned.ranges_model.with_nodes(ORBIT_NODES)
     is_classification = dataset.task == "classification"
     orbits = []
     for coordinate in augmentation.coordinates:

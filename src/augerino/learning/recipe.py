@@ -35,7 +35,8 @@ class Recipe:
     """Settings for learning the symmetries of a dataset. Invalid values raise an `InputError`."""
 
     transforms: tuple[str, ...] = ()
-    """groups: affine, color, flip (images); time, gain, noise (signals); affine (points)"""
+    """groups: affine, flip, color, shift, photometric, occlusion (images);
+    time, gain, noise (signals); affine (points)"""
     coordinates: tuple[str, ...] = ()
     """single coordinates to learn, by name; by default those of the groups"""
     start: float = 0.3
@@ -50,6 +51,8 @@ class Recipe:
     """probe: all other constants"""
     reg_weight: float = 0.05
     """gradient: weight λ of the penalty that widens the ranges, in units of the loss"""
+    trial_length: float = 1 / 6
+    """steps of a trial of the policy step, relative to the final training; 0 skips that step"""
     epochs: int | None = None
     """passes over the training data (default: 40, more for small and fewer for large data)"""
     batch_size: int = 128
@@ -108,7 +111,7 @@ class Recipe:
             integers.append("epochs")
         for name in integers:
             self._convert(name, numbers.Integral, int, "a whole number")
-        for name in (*_RATES, *_WEIGHTS, *_FRACTIONS, "warm_up"):
+        for name in (*_RATES, *_WEIGHTS, *_FRACTIONS, "trial_length", "warm_up"):
             self._convert(name, numbers.Real, float, "a number")
 
     def _convert(self, name: str, kind: type, target: type, expected: str) -> None:
@@ -147,6 +150,10 @@ class Recipe:
             value = getattr(self, name)
             if not 0 <= value <= 1e6:
                 raise InputError(f"{name} must be a number from 0 to 1000000, but got {value}.")
+        if not 0 <= self.trial_length <= 1:
+            raise InputError(
+                f"trial_length must be a fraction from 0 to 1, but got {self.trial_length}."
+            )
         if not 0 <= self.warm_up < 1:
             raise InputError(
                 f"warm_up must be a fraction from 0 to below 1, but got {self.warm_up}."

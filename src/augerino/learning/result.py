@@ -11,12 +11,11 @@ from typing import Any
 
 import torch
 
-from augerino.coordinate import Coordinate
+from augerino.coordinate import Coordinate, discrete_unit
 from augerino.diagnostics import CoordinateEvidence, Estimate, Score, Verdict
 from augerino.diagnostics.examples import write_gallery
 from augerino.learning.outcome import Outcome
 from augerino.runtime import files
-from augerino.saving.policy import Policy
 
 VERSION = 2  # of the format of result.json
 
@@ -25,7 +24,7 @@ def write_examples(folder: Path, outcome: Outcome) -> None:
     """Writes transformed examples of each coordinate to `gallery/` in a folder."""
     write_gallery(
         folder / "gallery",
-        outcome.learned.model,
+        outcome.learned.ranges_model,
         examples=outcome.examples,
         truths=outcome.targets,
         class_names=outcome.dataset.class_names,
@@ -38,7 +37,6 @@ def write_result(
     folder: Path,
     outcome: Outcome,
     *,
-    policy: Policy | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes history.json, policy.json and, last, result.json, which marks a run as finished.
@@ -46,12 +44,11 @@ def write_result(
     Args:
         folder: existing folder.
         outcome: the measurements.
-        policy: policy to save instead of the learned one, for a refitted model.
         more: entries to add to result.json.
     """
     learned = outcome.learned
     files.write_json(folder / "history.json", learned.history.to_json())
-    (policy or learned.policy).save(folder / "policy.json")
+    learned.policy.save(folder / "policy.json")
     files.write_json(folder / "result.json", {**result(outcome), **(more or {})})
 
 
@@ -72,6 +69,8 @@ def result(outcome: Outcome) -> dict[str, Any]:
             "known": dataclasses.asdict(evidence.information),
         },
         "models": [_model(entry) for entry in outcome.scores],
+        "payoff": _payoff(outcome),
+        "policy": _policy(outcome),
         "per_class": outcome.per_class,
         "orbits": outcome.orbits,
         "data": {
@@ -93,6 +92,45 @@ def result(outcome: Outcome) -> dict[str, Any]:
             "python": platform.python_version(),
         },
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
+
+
+def _payoff(outcome: Outcome) -> dict[str, Any] | None:
+    """Entry of the gain over no augmentation."""
+    payoff = outcome.payoff
+    if payoff is None:
+        return None
+    return {**dataclasses.asdict(payoff), "sentence": payoff.sentence}
+
+
+def _policy(outcome: Outcome) -> dict[str, Any] | None:
+    """Entry of the policy step: the chosen policy, the test copies and all trials."""
+    choice = outcome.learned.choice
+    if choice is None:
+        return None
+    race = choice.race
+    none = race.trials[0]
+    trials = []
+    for trial in race.trials:
+        gain = trial.gain_over(none)
+        trials.append(
+            {
+                "name": trial.name,
+                "loss": trial.loss if math.isfinite(trial.loss) else None,
+                "accuracy": trial.accuracy,
+                "gain": None if gain is None else dataclasses.asdict(gain),
+            }
+        )
+    samples = {"images": "images", "masks": "images", "signals": "signals", "points": "clouds"}
+    noun = samples.get(outcome.dataset.kind, "samples")
+    return {
+        "name": choice.name,
+        "sentence": outcome.learned.policy.sentence(noun),
+        "copies": choice.copies.copies,
+        "copies_text": choice.copies.text,
+        "standard": race.standard,
+        "items": 0 if none.scores is None else len(none.scores.loss),
+        "trials": trials,
     }
 
 
@@ -125,7 +163,7 @@ def _coordinate(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 def _evidence(coordinate: Coordinate, found: CoordinateEvidence) -> dict[str, Any]:
     def text(extent: float) -> str:
         if coordinate.discrete:
-            return "all mirrored" if extent else "none mirrored"
+            return f"{'all' if extent else 'none'} {discrete_unit(coordinate.unit).participle}"
         return coordinate.unit.extent(extent)
 
     return {

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils import data as torch_data
 
 from augerino import models, tree
 from augerino.augmentation import Augmentation
@@ -64,6 +65,18 @@ class Setup:
     start: dict[str, float]
     random_state: RandomState
 
+    @property
+    def can_subset(self) -> bool:
+        """Whether a part of the training samples can be selected, unlike from a `DataLoader`."""
+        streams = (torch_data.DataLoader, torch_data.IterableDataset)
+        return not isinstance(self.dataset.train, streams)
+
+    @property
+    def learns(self) -> bool:
+        """Whether an extent is learned, by the gradient or by a probe."""
+        parameters = self.model.augmentation.parameters()
+        return self.method.tuner is not None or any(p.requires_grad for p in parameters)
+
     @contextmanager
     def random(self) -> Iterator[None]:
         """Restores the random state of the set-up in the block, and the previous one after it."""
@@ -82,13 +95,20 @@ def prepare(
     augmentation: Augmentation | None = None,
     recipe: Recipe,
     n_outputs: int | None = None,
+    items: Tensor | None = None,
 ) -> Setup:
-    """Builds and validates a training; arguments as for `learn`."""
+    """Builds and validates a training; other arguments as for `learn`.
+
+    Args:
+        items: indices of the training samples to train on; all by default.
+    """
     if isinstance(data, str | Path):
         data = open_dataset(data, seed=recipe.seed, standardize=True)
     with torch.random.fork_rng():
         torch.manual_seed(recipe.seed)
-        return _prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
+        return _prepare(
+            net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs, items=items
+        )
 
 
 def _prepare(
@@ -98,6 +118,7 @@ def _prepare(
     augmentation: Augmentation | None,
     recipe: Recipe,
     n_outputs: int | None,
+    items: Tensor | None,
 ) -> Setup:
     check_processes(recipe)
     if n_outputs is not None and n_outputs < 1:
@@ -108,6 +129,8 @@ def _prepare(
         train, recipe.batch_size, shuffle=True, workers=recipe.workers, shared=True
     )
     sample = first_batch(loader)
+    if items is not None:
+        loader = loader.only(items)
     n_steps = count_steps(loader)
     n_epochs = recipe.passes(n_steps)
     task = task_of(sample[1])

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from augerino.coordinate import unit_of
+from augerino.coordinate import discrete_unit, unit_of
 from augerino.report.markup import Markup, short
 from augerino.report.plot import Plot, Scale, nice_ticks, padded, short_number
 from augerino.report.result_reader import CoordinateResult, Profile, Shape
@@ -84,7 +84,7 @@ def _flip_plot(c: CoordinateResult, shapes: Sequence[tuple[Shape, str]]) -> Mark
                 height=plot.y(0) - top,
                 class_=f"area {class_} solid",
             )
-    ticks = [(0.0, "unchanged"), (1.0, "flipped")]
+    ticks = [(0.0, "unchanged"), (1.0, discrete_unit(c.unit).outcome)]
     return plot.svg(f"Probability of {c.name} at the start and learned", ticks, _HALVES, "")
 
 
@@ -139,7 +139,8 @@ def profile_plot(c: CoordinateResult, profile: Profile) -> Markup:
         plot.vertical(c.true, "true")
     title = f"Rise of the held-out loss as a function of the extent of {c.name}"
     if c.discrete:
-        ticks = [(0.0, "none flipped"), (1.0, "all flipped")]
+        outcome = discrete_unit(c.unit).outcome
+        ticks = [(0.0, f"none {outcome}"), (1.0, f"all {outcome}")]
         return plot.svg(title, ticks, _number_ticks(plot), "")
     scale = Scale(c.unit)
     ticks = [(value, scale.edge(value)) for value in scale.ticks(*plot.x_range)]

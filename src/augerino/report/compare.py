@@ -1,10 +1,9 @@
-"""The sections that compare several runs: their verdicts, scores and trainings side by side."""
+"""The sections that compare several runs: payoffs, verdicts, scores and trainings."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from augerino.report import charts
-from augerino.report.bars import ScoreRow, score_chart
 from augerino.report.markup import (
     Markup,
     answer_badge,
@@ -13,19 +12,24 @@ from augerino.report.markup import (
     join,
     legend,
     named,
+    payoff_badge,
     percent,
     section,
     short,
     table,
     tag,
+    unbroken,
 )
+from augerino.report.payoff_result import Payoff
+from augerino.report.payoff_section import gain_interval, gain_text
 from augerino.report.result_reader import CoordinateResult, text
 from augerino.report.run import Run
+from augerino.report.score_chart import ScoreRow, score_chart
 
 
 def comparison(runs: Sequence[Run]) -> Markup:
-    """Verdicts, scores and trainings of several runs."""
-    return join(_verdicts(runs), _scores(runs), _trainings(runs))
+    """Payoffs, verdicts, scores and trainings of several runs."""
+    return join(_payoffs(runs), _verdicts(runs), _scores(runs), _trainings(runs))
 
 
 def _coordinates(runs: Sequence[Run]) -> list[CoordinateResult]:
@@ -40,6 +44,30 @@ def _coordinates(runs: Sequence[Run]) -> list[CoordinateResult]:
 def _color(i: int) -> str:
     """The CSS class of the i-th run."""
     return f"c{i % charts.MAX_LINES}"
+
+
+def _payoffs(runs: Sequence[Run]) -> Markup | None:
+    if not any(run.has_payoff for run in runs):
+        return None
+    policies = [run.policy for run in runs]
+    rows: list[list[Any]] = [["payoff", *(_payoff_cell(run.payoff) for run in runs)]]
+    if any(policies):
+        rows.append(["policy", *(named(unbroken(p.sentence)) if p else "" for p in policies)])
+        rows.append(["predictions", *(named(p.copies_text) if p else "" for p in policies)])
+    links = [_link(run, i) for i, run in enumerate(runs)]
+    body = table(["run", *links], rows, caption="Payoff by run", class_="answers")
+    about = "The gain of each learned model over no augmentation, on held-out samples."
+    return section("Does it help?", about, body)
+
+
+def _payoff_cell(payoff: Payoff | None) -> Markup:
+    if payoff is None:
+        return tag("span", "not measured", class_="facts")
+    if payoff.gain is None:
+        return join(payoff_badge(payoff.answer))
+    gain = tag("b", unbroken(gain_text(payoff.gain, payoff.unit)))
+    interval = tag("span", unbroken(gain_interval(payoff.gain)), class_="facts")
+    return join(payoff_badge(payoff.answer), gain, interval)
 
 
 def _verdicts(runs: Sequence[Run]) -> Markup | None:

@@ -84,6 +84,12 @@ _ANSWER_WORDS = {
     "none": "None found",
     "undecided": "Undecided",
 }
+PAYOFF_WORDS = {
+    "yes": "Use it",
+    "no": "Do not use it",
+    "undecided": "Undecided",
+    "none": "Not worth it here",
+}
 
 _CIRCLE = {"cx": 11, "cy": 11, "r": 8}
 _SIGNS = {
@@ -94,6 +100,14 @@ _SIGNS = {
     "full": [tag("circle", **_CIRCLE, class_="thick")],
     "none": [tag("circle", **_CIRCLE, class_="thin"), tag("path", d="M7 11h8", class_="thick")],
     "undecided": [tag("circle", **_CIRCLE, class_="dashed")],
+    "yes": [
+        tag("circle", **_CIRCLE, class_="thin"),
+        tag("path", d="M7 11.4l3 3l5 -6.2", class_="thick"),
+    ],
+    "no": [
+        tag("circle", **_CIRCLE, class_="thin"),
+        tag("path", d="M8 8l6 6M14 8l-6 6", class_="thick"),
+    ],
 }
 
 
@@ -101,8 +115,23 @@ def answer_badge(answer: str | None) -> Markup | None:
     """An answer as a sign and a word; the signs differ in shape as well as in colour."""
     if answer is None:
         return None
-    sign = tag("svg", _SIGNS[answer], viewBox="0 0 22 22", class_="sign", aria_hidden="true")
-    return tag("span", sign, _ANSWER_WORDS[answer], class_=f"answer {answer}")
+    return tag("span", _sign(answer), _ANSWER_WORDS[answer], class_=f"answer {answer}")
+
+
+def payoff_badge(answer: str | None) -> Markup | None:
+    """The answer to whether the learned policy pays, as a sign and words."""
+    if answer is None:
+        return None
+    return tag("span", payoff_sign(answer), PAYOFF_WORDS[answer], class_=f"answer {answer}")
+
+
+def payoff_sign(answer: str | None) -> Markup | None:
+    """The sign alone."""
+    return None if answer is None else _sign(answer)
+
+
+def _sign(answer: str) -> Markup:
+    return tag("svg", _SIGNS[answer], viewBox="0 0 22 22", class_="sign", aria_hidden="true")
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> Markup:

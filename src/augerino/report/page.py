@@ -10,9 +10,11 @@ from pathlib import Path, PurePath
 from augerino.errors import InputError
 from augerino.report import sections
 from augerino.report.compare import comparison
-from augerino.report.markup import Markup, escape, join, named, short, tag
+from augerino.report.markup import Markup, escape, join, named, short, tag, unbroken
+from augerino.report.payoff_section import payoff, payoff_summary
 from augerino.report.result_reader import count, entries, text
 from augerino.report.run import Run, read_run
+from augerino.report.score_section import models
 from augerino.runtime import files
 
 _GENERATOR = '<meta name="generator" content="augerino report">'
@@ -100,8 +102,9 @@ def _several(runs: Sequence[Run], title: str) -> Markup:
 def _sections(run: Run, level: int = 2) -> Markup:
     """All sections on one run; the headings start at `level`."""
     parts = (
+        payoff,
         sections.verdicts,
-        sections.models,
+        models,
         sections.examples,
         sections.evidence,
         sections.distributions,
@@ -115,7 +118,7 @@ def _sections(run: Run, level: int = 2) -> Markup:
 
 
 def _summary(run: Run) -> str:
-    """The number of coordinates with each answer, and the numbers of samples."""
+    """The payoff, the number of coordinates with each answer, and the numbers of samples."""
     counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
     answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
     noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
@@ -125,10 +128,11 @@ def _summary(run: Run) -> str:
     data = entries(run.result.get("data"))
     train = count(data.get("train_items"))
     test = count(data.get("test_items"))
-    if train is None or test is None:
-        return found
-    trained = f"Trained on {_thousands(train)} samples"
-    return f"{found} {trained}, evaluated on {_thousands(test)} held-out samples."
+    parts = [payoff_summary(run.payoff), found]
+    if train is not None and test is not None:
+        trained = f"Trained on {_thousands(train)} samples"
+        parts.append(f"{trained}, evaluated on {_thousands(test)} held-out samples.")
+    return unbroken(" ".join(part for part in parts if part))
 
 
 def _thousands(number_of: int) -> str:

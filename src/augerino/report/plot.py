@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from augerino.coordinate import FactorUnit, Unit
+from augerino.coordinate import FactorUnit, LevelsUnit, StrengthUnit, Unit, posterize_levels
 from augerino.report.markup import Markup, tag
 
 WIDTH = 340  # the width of a plot on a phone
@@ -179,17 +179,23 @@ class Scale:
     @property
     def label(self) -> str:
         """The name of the axis."""
+        if isinstance(self.unit, LevelsUnit):
+            return "levels"
         return "factor" if isinstance(self.unit, FactorUnit) else self.unit.label
 
     def text(self, value: float) -> str:
         """A value with few digits and a short suffix."""
         if isinstance(self.unit, FactorUnit):
             return f"×{_short_factor(self.unit.multiplier(value))}"
+        if isinstance(self.unit, LevelsUnit):
+            return str(posterize_levels(value))
+        if isinstance(self.unit, StrengthUnit):
+            value = abs(value)
         return short_number(value * self.unit.factor) + self._suffix
 
     def edge(self, value: float) -> str:
         """The edge of a range around 0 as a tick: "±45°", or the larger factor."""
-        if value == 0 or isinstance(self.unit, FactorUnit):
+        if value == 0 or isinstance(self.unit, FactorUnit | StrengthUnit):
             return self.text(value)
         return f"±{self.text(value)}"
 
@@ -197,6 +203,8 @@ class Scale:
         """At most about `most` positions with round labels between `low` and `high`."""
         if isinstance(self.unit, FactorUnit):
             return _factor_ticks(self.unit.multiplier, low, high, most)
+        if isinstance(self.unit, LevelsUnit):
+            return _level_ticks(low, high, most)
         factor = self.unit.factor
         steps = _DEGREE_STEPS if self._suffix == "°" else _STEPS
         return [tick / factor for tick in nice_ticks(low * factor, high * factor, most, steps)]
@@ -212,6 +220,13 @@ class Scale:
 def short_number(value: float) -> str:
     """A number with at most four digits and a real minus sign."""
     return f"{value:.4g}".replace("-", "−") if abs(value) > 1e-12 else "0"
+
+
+def _level_ticks(low: float, high: float, most: int) -> list[float]:
+    """Positions where the number of levels is a power of two."""
+    positions = [bits / 6 for bits in range(-6, 7) if low <= bits / 6 <= high]
+    every = max(1, math.ceil(len(positions) / most))
+    return [position for position in positions if round(6 * position) % every == 0]
 
 
 def _short_factor(factor: float) -> str:

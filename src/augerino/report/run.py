@@ -8,6 +8,7 @@ from typing import Any
 
 from augerino.errors import InputError
 from augerino.report.gallery_reader import Gallery, read_gallery
+from augerino.report.payoff_result import Payoff, PolicyChoice, read_payoff, read_policy
 from augerino.report.result_reader import (
     CoordinateResult,
     Estimate,
@@ -74,6 +75,8 @@ class Run:
     class_names: list[str]
     coordinates: list[CoordinateResult]
     models: list[Model]
+    payoff: Payoff | None
+    policy: PolicyChoice | None
     per_class: list[ClassRow]
     orbits: list[Orbit]
     losses: list[float]
@@ -85,6 +88,11 @@ class Run:
     def accuracy_name(self) -> str:
         """The name of the accuracy: of pixels for masks."""
         return "pixel accuracy" if self.task == "segmentation" else "accuracy"
+
+    @property
+    def has_payoff(self) -> bool:
+        """Whether the page begins with the payoff and the policy."""
+        return self.payoff is not None or self.policy is not None
 
     def extent_curve(self, c: CoordinateResult) -> list[float]:
         """The extent of a coordinate at the start and after each epoch; empty without a history."""
@@ -113,6 +121,8 @@ def read_run(path: str | Path, label: str | None = None) -> Run:
         class_names=names,
         coordinates=coordinates,
         models=[_model(entry) for entry in records(result.get("models"))],
+        payoff=read_payoff(result.get("payoff")),
+        policy=read_policy(result.get("policy")),
         per_class=[row for row in per_class if row.scores],
         orbits=[orbit for orbit in orbits if orbit is not None],
         losses=numbers([epoch.get("loss") for epoch in epochs]) or [],

@@ -1,9 +1,9 @@
-"""The sections on one run: verdicts first, then the evidence, then the configuration."""
+"""The sections on one run: the verdicts, the evidence, the configuration."""
 
 from typing import Any
 
 from augerino.report import charts
-from augerino.report.bars import ScoreRow, range_bar, score_chart
+from augerino.report.bars import range_bar
 from augerino.report.gallery_section import gallery
 from augerino.report.markup import (
     Markup,
@@ -23,7 +23,6 @@ from augerino.report.markup import (
 from augerino.report.result_reader import (
     Change,
     CoordinateResult,
-    Estimate,
     count,
     entries,
     items,
@@ -86,63 +85,6 @@ def _range_legend(run: Run) -> Markup:
         for class_, words in keys
     ]
     return tag("ul", *rows, class_="legend")
-
-
-def models(run: Run, level: int) -> Markup | None:
-    """The models on held-out samples, as a chart and a table."""
-    classes_of = ["learned"] * len(run.models)
-    if len(run.models) > 1:
-        classes_of[0] = "start"  # the baseline
-    pairs = zip(run.models, classes_of, strict=True)
-    drawing = score_chart([ScoreRow(model.name, model, class_) for model, class_ in pairs])
-    if drawing is None:
-        return None
-    chart = tag("figure", drawing, class_="small")
-    body = tag("div", chart, _model_table(run), class_="pair")
-    return section("Held-out performance", _about_models(run), body, level=level)
-
-
-def _about_models(run: Run) -> str:
-    metric = run.accuracy_name.capitalize()
-    if run.models[0].accuracy is None:
-        metric = "Loss (lower is better)"
-    n_samples = next((model.n_samples for model in run.models if model.n_samples), None)
-    samples = f"{n_samples} held-out samples" if n_samples else "held-out samples"
-    about = f"{metric} on {samples}, with 95 % intervals."
-    if any(model.mean_iou is not None for model in run.models):
-        about += (
-            " Ignored pixels are excluded."
-            " Mean IoU is the mean over classes of the intersection over union."
-        )
-    return about
-
-
-def _model_table(run: Run) -> Markup:
-    columns: dict[str, list[Any]] = {
-        "model": [named(model.name) for model in run.models],
-        "copies": [model.copies for model in run.models],
-    }
-    if run.models[0].accuracy is not None:
-        columns[run.accuracy_name] = [percent(model.accuracy) for model in run.models]
-    if any(model.mean_iou is not None for model in run.models):
-        columns["mean IoU"] = [_estimate_cell(model.mean_iou) for model in run.models]
-    columns["loss"] = [_short(model.loss) for model in run.models]
-    rows = [list(row) for row in zip(*columns.values(), strict=True)]
-    return table(list(columns), rows, caption="Models on held-out samples")
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _estimate_cell(estimate: Estimate | None) -> Markup | None:
-    """A fraction and, smaller, its interval."""
-    if estimate is None:
-        return None
-    if estimate.low is None or estimate.high is None:
-        return join(percent(estimate.mean))
-    interval = f"{percent(estimate.low)} to {percent(estimate.high)}"
-    return join(percent(estimate.mean), " ", tag("span", interval, class_="facts"))
 
 
 def examples(run: Run, level: int) -> Markup | None:

@@ -29,6 +29,11 @@ class BaseSettings:
     jobs: int = 1
     """trainings that run at the same time, one thread each"""
 
+    @property
+    def seed_range(self) -> range:
+        """The seeds of every row."""
+        return range(self.seeds)
+
     def check(self) -> None:
         """Raises `InputError` for the first invalid setting."""
         self._require_at_least_one("seeds", "jobs")
@@ -117,7 +122,7 @@ def pending(
     rows = experiment.rows(settings)
     return [
         (row, seed)
-        for seed in range(settings.seeds)
+        for seed in settings.seed_range
         for row in rows
         if not _path(folder, row, seed).exists()
     ]
@@ -149,7 +154,7 @@ def run_trials(
 def load_trials(experiment: Experiment, settings: BaseSettings, folder: Path) -> list[Trial]:
     """All results, in the order of rows and seeds."""
     rows = experiment.rows(settings)
-    return [_load(folder, row, seed) for row in rows for seed in range(settings.seeds)]
+    return [_load(folder, row, seed) for row in rows for seed in settings.seed_range]
 
 
 def of_row(trials: Sequence[Trial], row: BaseRow | str) -> list[Trial]:

@@ -12,6 +12,7 @@ from augerino import distributions, transforms
 from augerino.augmentation import Augmentation
 from augerino.errors import InputError
 from augerino.runtime import files
+from augerino.saving.sentence import sentence
 
 VERSION = 1
 
@@ -31,18 +32,30 @@ KINDS: dict[str, type[nn.Module]] = {
     for kind in (
         transforms.Affine2d,
         transforms.Affine3d,
+        transforms.AutoContrast,
         transforms.Boxes,
         transforms.Brightness,
         transforms.Compose,
         transforms.Contrast,
+        transforms.Equalize,
+        transforms.Erase,
         transforms.Flip,
         transforms.Gain,
+        transforms.Gamma,
+        transforms.Grayscale,
+        transforms.Hue,
         transforms.Identity,
         transforms.Keypoints,
         transforms.LabelMap,
         transforms.NoiseLevel,
         transforms.On,
+        transforms.PixelNoise,
+        transforms.PixelShift,
+        transforms.Posterize,
         transforms.RotoTranslate2d,
+        transforms.Saturation,
+        transforms.Sharpness,
+        transforms.Solarize,
         transforms.TimeScale,
         transforms.TimeShift,
         transforms.VectorField,
@@ -114,6 +127,26 @@ class Policy:
             RecursionError,
         ) as error:
             raise InputError(f"The policy is damaged ({error!r}). {_RESTORE}") from error
+
+    def sentence(
+        self, samples: str = "images", kinds: Mapping[str, type[nn.Module]] | None = None
+    ) -> str:
+        """Writes the ranges and rates as one sentence, without a full stop.
+
+        Args:
+            samples: plural of the inputs: "images", "signals", "clouds" or "samples".
+            kinds: your own transforms and distributions by class name.
+
+        Example:
+            >>> from augerino import Affine2d, Uniform
+            >>> learned = Augmentation(
+            ...     Affine2d("translate_x", "translate_y", "rotate", "shear"),
+            ...     Uniform([0.25, 0.25, 0.1571, 0.001], rate=[1.0, 1.0, 0.25, 1.0]),
+            ... )
+            >>> Policy.of(learned).sentence()
+            'shift up to 12.5 % of the image in every image; rotate up to 9° in 1 of 4; never shear'
+        """
+        return sentence(self.augmentation(kinds).coordinates, samples)
 
     def save(self, path: str | Path) -> None:
         """Writes JSON, atomically."""

@@ -1,5 +1,6 @@
 """The interface `Transform`, and transforms built from others: `LieTransform`, `On`, `Compose`."""
 
+import copy
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -27,7 +28,8 @@ class Transform(nn.Module):
       input
     - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and the like
     - `settings()`, the arguments of the constructor, so that the transform can be saved
-    - `smooth = False`, if the gradient along t is not the derivative of the values
+    - `smooth = False`, if the gradient along t is not the derivative of the values, and
+      `has_gradient = False`, if it is 0 because the values jump
 
     Attributes:
         coordinates: the coordinates, in the order of the columns of t.
@@ -35,12 +37,14 @@ class Transform(nn.Module):
         in_pixels: whether lengths are in pixels, so that a map of lower resolution would move too
             far.
         smooth: whether the gradient along t agrees with finite differences.
+        has_gradient: whether the gradient along t can be used to learn a range.
     """
 
     coordinates: tuple[Coordinate, ...] = ()
     mixes_with_padding: bool = False
     in_pixels: bool = False
     smooth: bool = True
+    has_gradient: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,6 +69,10 @@ class Transform(nn.Module):
         if type(self).inverse is Transform.inverse:
             return type(self).__name__
         return None
+
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        return None if self.has_gradient else self.names[0]
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         """Fraction of each value that survives g followed by its inverse, in [0, 1].
@@ -111,6 +119,16 @@ class Transform(nn.Module):
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor, as values that JSON can store."""
         return {}
+
+    def only(self, names: Sequence[str]) -> "Transform | None":
+        """The same family with some of its coordinates; None if it cannot be restricted."""
+        if tuple(names) == self.names:
+            return copy.deepcopy(self)
+        settings = self.settings()
+        if "names" not in settings:
+            return None
+        others = {key: value for key, value in settings.items() if key != "names"}
+        return type(self)(*names, **others)
 
     def check(self, x: Tensor, t: Tensor) -> None:
         """Raises `InputError` unless x is floating-point and t has one row per input."""
@@ -278,6 +296,15 @@ class On(Transform):
         """Name of the part of the inner transform that has no inverse, if any."""
         return self.transform.without_inverse()
 
+    def only(self, names: Sequence[str]) -> "Transform | None":
+        """The same entry under fewer coordinates; None if they cannot be restricted."""
+        inner = self.transform.only(names)
+        return None if inner is None else On(self.key, inner, where=self.where)
+
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        return self.transform.without_gradient()
+
     def settings(self) -> dict[str, Any]:
         """Arguments of the constructor."""
         return {"key": self.key, "transform": self.transform, "where": self.where}
@@ -362,6 +389,14 @@ class Compose(Transform):
         """Name of the first part that has no inverse; None if all parts have one."""
         for part in self.parts:
             name: str | None = part.without_inverse()  # type: ignore[operator]
+            if name:
+                return name
+        return None
+
+    def without_gradient(self) -> str | None:
+        """Name of the first coordinate without a useful gradient; None if all have one."""
+        for part in self.parts:
+            name: str | None = part.without_gradient()  # type: ignore[operator]
             if name:
                 return name
         return None

@@ -8,7 +8,7 @@ import torch
 import augerino as ag
 from augerino.app import catalogue
 from augerino.data.arrays import IGNORE
-from augerino.paper.datasets.camvid import CLASSES, COLORS
+from augerino.data.published.camvid import CLASSES, COLORS
 from augerino.paper.experiments.camvid import CamVid, rows
 from augerino.paper.experiments.camvid_figures import colored, from_text, to_text
 from augerino.paper.experiments.segmenting import (

@@ -43,6 +43,7 @@ FIGURES = {
     "cifar10": {"accuracy.png", "ranges.png", "weights.png", "tolerances.png", "gallery.png"},
     "stl10": {"accuracy.png", "ranges.png", "weights.png", "gallery.png"},
     "recovery": {"settings.png", *(f"intervals-{name}.png" for name in ag.benchmark.CONTESTANTS)},
+    "payoff": {"payoff.png"},
     "flatness": {"violins.png", "spectra.png", "rays.png", "weights.png"},
 }
 TINY = {
@@ -87,6 +88,7 @@ TINY = {
     ],
     "qm9": ["--n-train", "64", "--batch-size", "16", "--n-test", "8"],
     "recovery": ["--steps", "2", "--max-items", "64", "--width", "2"],
+    "payoff": ["--max-steps", "2", "--max-test", "20"],
 }
 
 

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino.app import catalogue
-from augerino.paper.datasets.image_split import ImageSplit
+from augerino.data.published.image_split import ImageSplit
 from augerino.paper.experiments import flatness
 from augerino.paper.experiments.cifar10 import make_augmentation
 from augerino.paper.experiments.recognition import make_net, train_row

@@ -1,31 +1,27 @@
 """cifar10 and stl10: their rows, the meaning of copies, and the known answer."""
 
 import dataclasses
-import sys
 
 import pytest
 import torch
 
 import augerino as ag
 from augerino.app import catalogue
+from augerino.data.published.image_split import ImageSplit
 from augerino.data.synthetic.shades import shades
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import cifar10, stl10
-from augerino.paper.experiments.policies import PublishedPolicy
 from augerino.paper.experiments.recognition import (
     RecognitionSettings,
     bounds_text,
     make_net,
     measure,
-    skip_reason,
     train_row,
 )
 from augerino.paper.experiments.settings import Row
 from augerino.runtime.trials import trial_name
-from tests.conftest import need
 
 
 def test_the_papers_settings_are_the_papers():
@@ -172,19 +168,6 @@ def test_the_network_normalises_after_earlier_modules():
     ).shape == (2, 10)
 
 
-def test_a_row_without_its_library_is_skipped_with_the_reason(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchvision.transforms", None)
-    settings = cifar10.Cifar10()
-    rows = [row for row in cifar10.rows(settings) if row.kind == "policy"]
-    monkeypatch.setattr(cifar10, "rows", lambda _: rows)
-    trials = [{"row": row.name, **cifar10.trial(settings, row, 0, None)} for row in rows]
-    assert all("torchvision" in skip_reason(trials, row) for row in rows)
-    assert all(
-        line.measured.startswith("not run: This needs torchvision")
-        for line in cifar10.table(settings, trials)
-    )
-
-
 def test_bounds_read_well():
     trials = [{"bounds": {"rotate": 0.2, "flip_horizontal": 1.0}, "unfinished": []}]
     assert bounds_text(trials) == "rotate 0.200, flip_horizontal in 50 %"
@@ -224,38 +207,3 @@ def test_where_labels_depend_on_brightness_it_goes_to_zero_and_contrast_stays_wi
         and learned.extent["brightness"] < 0.05
         and learned.extent["contrast"] > 0.2
     )
-
-
-@pytest.mark.extras
-@pytest.mark.parametrize("name", ["AutoAugment", "TrivialAugment"])
-class TestPublishedPolicies:
-    def make(self, name):
-        need("torchvision")
-        return PublishedPolicy(name)
-
-    def test_images_stay_images_and_change_each_on_its_own(self, name):
-        policy, x = self.make(name), torch.rand(1, 3, 32, 32).repeat(40, 1, 1, 1)
-        found = policy(x)
-        assert (
-            found.shape == x.shape
-            and found.dtype == x.dtype
-            and found.min() >= 0
-            and found.max() <= 1
-        )
-        assert len({image.numpy().tobytes() for image in found}) > 10
-
-    def test_it_acts_in_training_only_and_repeats_with_a_seed(self, name):
-        policy, x = self.make(name), torch.rand(8, 3, 32, 32)
-        torch.manual_seed(1)
-        first = policy(x)
-        torch.manual_seed(1)
-        assert torch.equal(policy(x), first)
-        assert policy.eval()(x) is x
-
-
-def test_a_policy_that_is_not_there_is_named():
-    with pytest.raises(
-        ag.InputError,
-        match=r"There is no policy 'RandAugment'\. There are: AutoAugment, TrivialAugment",
-    ):
-        PublishedPolicy("RandAugment")

@@ -27,6 +27,45 @@ def chain(padding="zeros"):
     )
 
 
+OPERATIONS = {
+    "AutoContrast": ag.AutoContrast(),
+    "Equalize": ag.Equalize(),
+    "Erase": ag.Erase(),
+    "Gamma": ag.Gamma(),
+    "Grayscale": ag.Grayscale(),
+    "Hue": ag.Hue(),
+    "PixelNoise": ag.PixelNoise(),
+    "PixelShift": ag.PixelShift(),
+    "PixelShift-border": ag.PixelShift("x", padding="border"),
+    "PixelShift-reflection": ag.PixelShift(padding="reflection"),
+    "Posterize": ag.Posterize(),
+    "Saturation": ag.Saturation(),
+    "Sharpness": ag.Sharpness(),
+    "Solarize": ag.Solarize(),
+}
+each_operation = pytest.mark.parametrize("name", OPERATIONS)
+
+
+def augmentation_of(name):
+    """One operation with its whole range."""
+    transform = OPERATIONS[name]
+    if transform.coordinates[0].discrete:
+        return ag.Augmentation(transform, ag.Bernoulli([0.5]))
+    return ag.Augmentation(transform, ag.Uniform([c.limit for c in transform.coordinates]))
+
+
+def photometric_chain():
+    names = [name for name in OPERATIONS if "-" not in name]
+    return ag.Chain(*(augmentation_of(name) for name in names))
+
+
+def coordinates_of(augmentation, n=6):
+    """Draws, of which the last is 0."""
+    t = augmentation.sample(n).t.detach()
+    t[-1] = 0
+    return t
+
+
 def export(library, policy):
     need(library)
     return getattr(exporting, f"to_{library}")(policy)
@@ -68,6 +107,50 @@ def test_the_same_pixels_at_the_same_coordinates(library, padding, size):
     ours = augmentation.transform(x, t)
     assert (theirs - ours).abs().max() < tolerance(library)
     assert (theirs - x).abs().max() > 0.1
+
+
+@pytest.mark.extras
+@each
+@each_operation
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_operation_gives_the_same_pixels(library, name, channels):
+    # Also for Erase and PixelNoise: the exported hash is that of the library.
+    torch.manual_seed(0)
+    augmentation = augmentation_of(name)
+    x = 0.1 + 0.8 * torch.rand(6, channels, 20, 33)
+    t = coordinates_of(augmentation)
+    theirs = apply_at(library, export(library, augmentation), x, t)
+    ours = augmentation.transform(x, t)
+    assert (theirs - ours).abs().max() < 2e-5
+    assert torch.equal(theirs[-1], x[-1])
+    changes_nothing = channels == 1 and name in ("Grayscale", "Hue", "Saturation")
+    assert torch.equal(ours, x) == changes_nothing
+
+
+@pytest.mark.extras
+@each
+def test_colour_needs_one_channel_or_three(library):
+    transform = export(library, augmentation_of("Hue"))
+    with pytest.raises(ValueError, match="Hue needs images with 1 or 3 channels, but got 4"):
+        apply_at(library, transform, torch.rand(1, 4, 5, 5), torch.tensor([[0.5]]))
+
+
+@pytest.mark.extras
+@each
+def test_rates_are_those_of_the_policy(library):
+    torch.manual_seed(0)
+    learned = ag.Augmentation(ag.Gamma(), ag.Uniform([0.5], rate=0.25))
+    transform = export(library, ag.Policy.of(learned))
+    picture = torch.full((3, 4, 4), 0.5)
+    n = 400
+    n_changed = 0
+    for _ in range(n):
+        if library == "albumentations":
+            changed = transform(image=picture.permute(1, 2, 0).numpy())["image"]
+        else:
+            changed = transform(picture)
+        n_changed += bool(abs(float(changed.reshape(-1)[0]) - 0.5) > 1e-9)
+    assert abs(n_changed / n - 0.25) < 4 * (0.25 * 0.75 / n) ** 0.5
 
 
 @pytest.mark.extras
@@ -119,8 +202,10 @@ def test_draws_are_random_and_repeat_with_the_librarys_seed(library):
 
 @pytest.mark.extras
 @each
-def test_the_file_that_needs_no_augerino_does_the_same(library, tmp_path):
-    transform, augmentation = export(library, chain("reflection")), chain("reflection")
+@pytest.mark.parametrize("make", [lambda: chain("reflection"), photometric_chain])
+def test_the_file_that_needs_no_augerino_does_the_same(library, make, tmp_path):
+    augmentation = make()
+    transform = export(library, augmentation)
     (tmp_path / "learned.py").write_text(
         exporting.standalone(augmentation, library), encoding="utf-8"
     )
@@ -194,6 +279,23 @@ class TestTorchvision:
         assert set(mask.unique().tolist()) == {0, 7} and isinstance(mask, tv_tensors.Mask)
         assert ((mask > 0) == (moved[0] > 0.5)).float().mean() > 0.98
 
+    def test_targets_that_do_not_move_pass_through(self):
+        transform = export("torchvision", augmentation_of("Gamma"))
+        from torchvision import tv_tensors
+
+        boxes = tv_tensors.BoundingBoxes([[0, 0, 1, 1]], format="XYXY", canvas_size=(4, 4))
+        mask = tv_tensors.Mask(torch.arange(16).reshape(4, 4))
+        _, same_boxes, same_mask = transform(torch.rand(3, 4, 4), boxes, mask)
+        assert torch.equal(same_boxes, boxes) and torch.equal(same_mask, mask)
+
+    def test_a_shift_moves_masks(self):
+        transform = export("torchvision", augmentation_of("PixelShift"))
+        from torchvision import tv_tensors
+
+        mask = tv_tensors.Mask(torch.arange(64).reshape(8, 8))
+        moved = transform.apply_at(mask, [0.25, 0.0])
+        assert torch.equal(moved[:, 1:], mask[:, :-1]) and (moved[:, 0] == 0).all()
+
     def test_targets_that_would_stay_untransformed_are_rejected(self):
         transform = self.transform()
         import PIL.Image
@@ -234,9 +336,43 @@ class TestKornia:
             bright = (image[i, 0] == image[i, 0].max()).nonzero().float().mean(0).flip(0)
             assert (bright - moved[i, 0]).abs().max() < 1.5
 
+    def test_key_points_follow_shifts_and_ignore_intensities(self):
+        shift = ag.Augmentation(ag.PixelShift(), ag.Uniform([0.4, 0.3]))
+        noise = ag.Augmentation(ag.Solarize(), ag.Uniform([0.5]))
+        transform = export("kornia", ag.Chain(shift, noise))
+        from kornia.augmentation import AugmentationSequential
+
+        container = AugmentationSequential(transform, data_keys=["input", "mask", "keypoints"])
+        dots = torch.zeros(8, 1, 41, 61)
+        dots[:, :, 19, 34] = 1
+        points = torch.tensor([[[34.0, 19.0]]]).expand(8, 1, 2)
+        _, mask, moved = container(dots, dots, points)
+        for i in range(8):
+            (where,) = mask[i, 0].nonzero().float()
+            assert torch.allclose(where.flip(0), moved[i, 0], atol=1e-4)
+        assert len(moved.unique(dim=0)) > 1
+
 
 @pytest.mark.extras
 class TestAlbumentations:
+    def test_targets_that_do_not_move_pass_through(self):
+        transform = export("albumentations", augmentation_of("PixelNoise"))
+        import albumentations as A
+
+        pipeline = A.Compose([transform], keypoint_params=A.KeypointParams("xy"))
+        mask = np.arange(64, dtype=np.int32).reshape(8, 8)
+        out = pipeline(image=np.full((8, 8, 3), 0.5, np.float32), mask=mask, keypoints=[(1, 2)])
+        assert np.array_equal(out["mask"], mask)
+        assert np.array_equal(np.array(out["keypoints"]), [[1, 2]])
+        assert out["image"].std() > 0
+
+    def test_a_shift_moves_masks_and_grey_images(self):
+        transform = export("albumentations", augmentation_of("PixelShift"))
+        mask = np.arange(64, dtype=np.int32).reshape(8, 8)
+        moved = transform.apply_to_mask(mask, [0.25, 0.0])
+        assert np.array_equal(moved[:, 1:], mask[:, :-1]) and not moved[:, 0].any()
+        assert moved.dtype == np.int32 and transform.apply_at(mask / 64, [0.5, 0.5]).shape == (8, 8)
+
     def test_bytes_grey_and_many_channels(self):
         transform = export("albumentations", chain())
         picture = (np.random.default_rng(0).random((12, 20, 3)) * 255).astype(np.uint8)
@@ -270,7 +406,7 @@ class TestAlbumentations:
             pipeline(image=np.zeros((8, 8, 3), np.float32), keypoints=[(1, 1)])
 
 
-class Gamma(ag.Transform):
+class Curve(ag.Transform):
     coordinates = (ag.Coordinate("gamma"),)
 
     def forward(self, x, t):
@@ -281,13 +417,21 @@ class TestWithoutTheLibrary:
     @each
     def test_unsupported_parts_are_named(self, library):
         lens = ag.Augmentation(ag.On("image", ag.Affine2d("rotate")), ag.Uniform([0.3]))
-        own = ag.Augmentation(Gamma(), ag.Uniform([0.3]))
-        for augmentation, kind in ((lens, "On"), (own, "Gamma")):
+        own = ag.Augmentation(Curve(), ag.Uniform([0.3]))
+        for augmentation, kind in ((lens, "On"), (own, "Curve")):
             for policy in (augmentation, ag.Policy.of(augmentation)):
                 with pytest.raises(
                     ag.InputError, match=f"holds {kind}, which cannot be exported to {library}"
                 ):
                     exporting.standalone(policy, library)
+
+    @each
+    def test_a_namesake_of_a_built_in_transform_is_not_taken_for_it(self, library):
+        class Gamma(Curve):
+            pass
+
+        with pytest.raises(ag.InputError, match="holds a Gamma of your own, which cannot be"):
+            exporting.standalone(ag.Augmentation(Gamma(), ag.Uniform([0.3])), library)
 
     @each
     def test_a_missing_library_is_named_with_its_extra(self, library, monkeypatch):

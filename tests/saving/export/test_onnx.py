@@ -48,6 +48,40 @@ def test_an_invariant_model_of_any_batch_size(tmp_path):
             )
 
 
+PHOTOMETRIC = (
+    ag.PixelShift(padding="reflection"),
+    ag.AutoContrast(),
+    ag.Equalize(),
+    ag.Gamma(),
+    ag.Hue(),
+    ag.Posterize(),
+    ag.Saturation(),
+    ag.Sharpness(),
+    ag.Solarize(),
+)
+
+
+@pytest.mark.extras
+def test_photometric_transforms_and_shifts(tmp_path):
+    need("onnx", "onnxscript", "onnxruntime")
+    parts = [ag.Augmentation(t, ag.Uniform([0.2] * len(t.names))) for t in PHOTOMETRIC]
+    parts.append(ag.Augmentation(ag.Grayscale(), ag.Bernoulli([0.5])))
+    made = ag.InvariantModel(SmallCNN(3, 5, width=4), ag.Chain(*parts), average=ag.mean_log_prob)
+    x = torch.rand(5, 3, 16, 20)
+    # A level of 8 bits may differ where a value lies between two of them.
+    assert exporting.to_onnx(made.eval(), x, tmp_path / "m.onnx", nodes=4).difference < 1e-3
+
+
+@pytest.mark.parametrize("transform", [ag.Erase(), ag.PixelNoise(), ag.NoiseLevel()])
+def test_a_hash_is_refused(tmp_path, transform):
+    made = ag.InvariantModel(
+        SmallCNN(3, 5, width=4), ag.Augmentation(transform, ag.Uniform([0.3]))
+    ).eval()
+    name = type(transform).__name__
+    with pytest.raises(ag.InputError, match=f"{name} cannot be written as ONNX"):
+        exporting.to_onnx(made, torch.rand(2, 3, 16, 16), tmp_path / "m.onnx")
+
+
 @pytest.mark.extras
 @pytest.mark.slow
 def test_an_equivariant_model_too(tmp_path):

@@ -10,9 +10,9 @@ from torch import Tensor
 
 import augerino as ag
 from augerino.data.arrays import IGNORE
+from augerino.data.published.camvid import CLASSES, camvid, downscale_scenes, rotated
 from augerino.diagnostics.segmentation import iou, mean_iou, pixel_accuracy
 from augerino.learning.defaults import no_augmentation
-from augerino.paper.datasets.camvid import CLASSES, camvid, downscale_scenes, rotated
 from augerino.paper.experiments import camvid_figures
 from augerino.paper.experiments.rotmnist import widest_other_bound
 from augerino.paper.experiments.segmenting import (

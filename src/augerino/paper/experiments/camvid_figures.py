@@ -11,8 +11,8 @@ from torch import Tensor
 from augerino import plots
 from augerino.augmentation import Augmentation
 from augerino.data.arrays import IGNORE
+from augerino.data.published.camvid import COLORS
 from augerino.distributions import Gaussian
-from augerino.paper.datasets.camvid import COLORS
 from augerino.paper.experiments.panels import degrees, legend_below, title_left
 from augerino.paper.experiments.settings import Row
 from augerino.runtime.trials import Trial, of_row

@@ -10,12 +10,12 @@ from torch import nn
 
 import augerino as ag
 from augerino import plots
+from augerino.data.published import cifar10 as source
+from augerino.data.published.image_split import ImageSplit
 from augerino.errors import InputError
+from augerino.nets.policies.published import PublishedPolicy
 from augerino.nets.standard import Standard
-from augerino.paper.datasets import cifar10 as source
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import recognition_figures as figures
-from augerino.paper.experiments.policies import PublishedPolicy
 from augerino.paper.experiments.recognition import (
     COPIES,
     RecognitionSettings,
@@ -24,7 +24,6 @@ from augerino.paper.experiments.recognition import (
     make_net,
     measure,
     percent,
-    skip_reason,
     train_row,
 )
 from augerino.paper.experiments.settings import Row
@@ -146,16 +145,12 @@ def first_layers(row: Row) -> list[nn.Module]:
         return []
     layers: list[nn.Module] = [Standard(shift=4)]
     if row.kind == "policy":
-        layers.append(PublishedPolicy(row.policy))  # type: ignore[arg-type]
+        layers.append(PublishedPolicy(row.policy))
     return layers
 
 
 def trial(settings: Cifar10, row: Row, seed: int, data: str | None) -> Trial:
-    """Trains one row and measures it; a policy whose library is missing is skipped."""
-    try:
-        layers = first_layers(row)
-    except InputError as error:
-        return {"skipped": str(error)}
+    """Trains one row and measures it."""
     images = load(settings, seed, data)
     size = int(row.variant)
     torch.manual_seed(seed)
@@ -165,7 +160,7 @@ def trial(settings: Cifar10, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=images.x_train[:size],
         y=images.y_train[:size],
-        net=make_net(settings, source.MEAN, source.STD, *layers),
+        net=make_net(settings, source.MEAN, source.STD, *first_layers(row)),
         augmentation=make_augmentation(row),
     )
     return measure(learned, row, images, seed)
@@ -178,9 +173,6 @@ def table(settings: Cifar10, trials: list[Trial]) -> list[Line]:
 
 def _lines(trials: list[Trial], row: Row) -> list[Line]:
     found = of_row(trials, row)
-    reason = skip_reason(trials, row)
-    if reason is not None:
-        return [Line(row=row.name, measured=f"not run: {reason}")]
     if row.kind == "learned":
         return _learned_lines(found, row)
     paper = PAPER[row.policy or row.kind]
@@ -279,8 +271,6 @@ def _points(settings: Cifar10, trials: list[Trial], chosen: list[Row]) -> list[f
     """Names and accuracies of the rows in one panel of accuracy.png."""
     points: list[figures.Point] = []
     for row in chosen:
-        if skip_reason(trials, row) is not None:
-            continue
         name = row.name.partition(", ")[2]
         found = of_row(trials, row)
         if row.kind in ("none", "policy", "fixed"):

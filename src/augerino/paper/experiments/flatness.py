@@ -12,11 +12,11 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino import plots
+from augerino.data.published import cifar10 as source
+from augerino.data.published.image_split import ImageSplit
 from augerino.errors import InputError
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import Learned
-from augerino.paper.datasets import cifar10 as source
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.diagnostics import LossSurface, curvature, effective_dimension, loss_along_rays
 from augerino.paper.experiments import flatness_figures as figures
 from augerino.paper.experiments.cifar10 import LIMITS, RELEASED_START, START, make_augmentation

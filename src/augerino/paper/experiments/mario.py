@@ -13,8 +13,8 @@ from torch import Tensor
 
 import augerino as ag
 from augerino import plots
+from augerino.data.published.mario import mario_and_iggy
 from augerino.data.synthetic.sprites import Sprites, figures, sprites
-from augerino.paper.datasets.mario import mario_and_iggy
 from augerino.paper.experiments.settings import ImageSettings, Row
 from augerino.paper.experiments.shared_figures import (
     draw_bounds_over_training,

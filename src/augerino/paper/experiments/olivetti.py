@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino import plots
-from augerino.paper.datasets.olivetti import Faces, rotated_olivetti
+from augerino.data.published.olivetti import Faces, rotated_olivetti
 from augerino.paper.experiments.panels import degrees
 from augerino.paper.experiments.rotmnist import widest_other_bound
 from augerino.paper.experiments.settings import ImageSettings, Row

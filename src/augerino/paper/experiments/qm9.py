@@ -11,9 +11,9 @@ from torch import Tensor
 import augerino as ag
 from augerino import plots
 from augerino.data.batches import CheckedBatches
+from augerino.data.published.qm9 import Molecules, Pair, check_target, qm9
 from augerino.learning.methods import choose_method
 from augerino.nets.lieconv import LieResNet
-from augerino.paper.datasets.qm9 import Molecules, Pair, check_target, qm9
 from augerino.paper.experiments.molecule_figures import draw_bounds, draw_errors, draw_haar
 from augerino.paper.experiments.settings import Row, Settings
 from augerino.paper.experiments.training import curves

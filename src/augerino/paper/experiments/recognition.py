@@ -6,12 +6,13 @@ Rows differ in the augmentation, or in the layers in front of the network.
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 import augerino as ag
+from augerino.data.published.image_split import ImageSplit
 from augerino.errors import InputError
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import Learned
@@ -20,10 +21,9 @@ from augerino.nets.layer13 import Layer13
 from augerino.nets.normalized import Normalized
 from augerino.nets.small import SmallCNN
 from augerino.nets.standard import Standard
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments.settings import Row, Settings
 from augerino.paper.experiments.training import curves
-from augerino.runtime.trials import Trial, mean_sd, of_row
+from augerino.runtime.trials import Trial, mean_sd
 
 COPIES = (1, 4)
 
@@ -99,6 +99,7 @@ def train_row(
         lr=settings.lr,
         augmentation_lr=settings.augmentation_lr,
         warm_up=settings.warm_up if row.warm_up is None else row.warm_up,
+        trial_length=0.0,
         seed=seed,
     )
     untrained = copy.deepcopy(net)
@@ -177,9 +178,3 @@ def bounds_text(found: Sequence[Trial]) -> str:
     if unfinished:
         text += f" (not converged: {', '.join(unfinished)})"
     return text
-
-
-def skip_reason(trials: Sequence[Trial], row: Row) -> str | None:
-    """Why a row was skipped; None if it was run."""
-    reason: Any = next((t["skipped"] for t in of_row(trials, row) if "skipped" in t), None)
-    return reason

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import augerino as ag
 from augerino import plots
-from augerino.paper.datasets import mnist
+from augerino.data.published import mnist
 from augerino.paper.experiments.panels import ZERO_LINE_COLOR, legend_below
 from augerino.paper.experiments.settings import ImageSettings, Row
 from augerino.paper.experiments.shared_figures import (

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 
 import augerino as ag
 from augerino import plots
+from augerino.data.published import stl10 as source
+from augerino.data.published.image_split import ImageSplit
 from augerino.data.synthetic.shades import shades
 from augerino.nets.standard import Standard
-from augerino.paper.datasets import stl10 as source
-from augerino.paper.datasets.image_split import ImageSplit
 from augerino.paper.experiments import recognition_figures as figures
 from augerino.paper.experiments.recognition import (
     RecognitionSettings,

@@ -9,7 +9,8 @@ import numpy as np
 from albumentations.augmentations.geometric import functional
 from albumentations.core.type_definitions import ALL_TARGETS
 
-from augerino.saving.export.element import contrast_slope, draw, pixel_map, split
+from augerino.saving.export.arrays import change_intensities, shift
+from augerino.saving.export.element import draw, moves_points, pixel_map, split, whole_pixels
 
 _BORDERS = {
     "zeros": cv2.BORDER_CONSTANT,
@@ -22,7 +23,8 @@ class LearnedAugmentation(A.DualTransform):
     """Moves an image and its masks by one draw from the learned distribution.
 
     Images are (H, W) or (H, W, C), uint8 or floating-point in [0, 1]: apply it before
-    normalisation. Raises TypeError for boxes and key points.
+    normalisation. If it moves pixels, it raises TypeError for boxes and key points; otherwise they
+    pass through.
     """
 
     _targets = ALL_TARGETS
@@ -50,11 +52,15 @@ class LearnedAugmentation(A.DualTransform):
         return moved.astype(mask.dtype)
 
     def apply_to_bboxes(self, bboxes: Any, **params: Any) -> Any:
-        """Raises TypeError."""
+        """Raises TypeError if pixels move."""
+        if not moves_points(self.learned["transforms"]):
+            return bboxes
         raise TypeError("The learned augmentation moves images and masks only, not boxes.")
 
     def apply_to_keypoints(self, keypoints: Any, **params: Any) -> Any:
-        """Raises TypeError."""
+        """Raises TypeError if pixels move."""
+        if not moves_points(self.learned["transforms"]):
+            return keypoints
         raise TypeError("The learned augmentation moves images and masks only, not key points.")
 
     def apply_at(self, img: Any, t: Sequence[float]) -> Any:
@@ -71,12 +77,11 @@ class LearnedAugmentation(A.DualTransform):
                 img = _warp(img, item, values, interpolation)
             elif item["kind"] == "Flip":
                 img = _flip(img, item, values)
-            elif not is_mask and item["kind"] == "Brightness":
-                img = np.clip(img + img.dtype.type(values[0]), 0, 1)
-            elif not is_mask:  # Contrast
-                grey = img.dtype.type(128 / 255)
-                slope = img.dtype.type(contrast_slope(values[0]))
-                img = np.clip(slope * (img - grey) + grey, 0, 1)
+            elif item["kind"] == "PixelShift":
+                right, down = whole_pixels(item["names"], values, *img.shape[:2])
+                img = shift(img, right, down, padding=item["padding"])
+            elif not is_mask:
+                img = change_intensities(img, item["kind"], values[0])
         return img
 
 

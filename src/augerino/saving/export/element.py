@@ -134,6 +134,31 @@ def times(p: Rows, q: Rows) -> Rows:
     )
 
 
+#: Kinds that move pixels; all others change intensities and leave masks and points alone.
+GEOMETRIC = ("Affine2d", "Flip", "PixelShift")
+
+
+def moves_points(transforms: Sequence[dict[str, Any]]) -> bool:
+    """Whether any of the transforms moves pixels, so that masks and points move along."""
+    return any(item["kind"] in GEOMETRIC for item in transforms)
+
+
+def whole_pixels(
+    names: Sequence[str], t: Sequence[float], height: int, width: int
+) -> tuple[int, int]:
+    """The shift to the right and down in whole pixels; halves are rounded to even numbers."""
+    values = dict(zip(names, t, strict=True))
+    right = round(values.get("shift_x", 0.0) * width / 2)
+    down = round(values.get("shift_y", 0.0) * height / 2)
+    return right, down
+
+
+def check_channels(name: str, channels: int) -> None:
+    """Raises ValueError for images that are neither grey nor red, green and blue."""
+    if channels not in (1, 3):
+        raise ValueError(f"{name} needs images with 1 or 3 channels, but got {channels}.")
+
+
 def contrast_slope(t: float) -> float:
     """The slope of the contrast formula of Benton et al. (2020) about mid-grey; |t| <= 0.95."""
     t = clamp(t, 0.95)

@@ -8,7 +8,7 @@ from kornia.augmentation import GeometricAugmentationBase2D
 from torch import Tensor
 
 from augerino.saving.export import tensors
-from augerino.saving.export.element import draw, pixel_map, split, times
+from augerino.saving.export.element import draw, pixel_map, split, times, whole_pixels
 
 
 class LearnedAugmentation(GeometricAugmentationBase2D):
@@ -47,7 +47,7 @@ class LearnedAugmentation(GeometricAugmentationBase2D):
         return torch.tensor(matrices, dtype=input.dtype, device=input.device).reshape(-1, 3, 3)
 
     def _pixel_map(self, t: Sequence[float], height: int, width: int) -> Any:
-        """The composition of the affine maps and flips, in pixels."""
+        """The composition of the affine maps, flips and shifts, in pixels."""
         flips: Any = {
             "flip_horizontal": ((-1.0, 0.0, width - 1.0), (0.0, 1.0, 0.0)),
             "flip_vertical": ((1.0, 0.0, 0.0), (0.0, -1.0, height - 1.0)),
@@ -60,6 +60,9 @@ class LearnedAugmentation(GeometricAugmentationBase2D):
                 for name, value in zip(item["names"], values, strict=True):
                     if value > 0.5:
                         whole = times(flips[name], whole)
+            elif item["kind"] == "PixelShift":
+                right, down = whole_pixels(item["names"], values, height, width)
+                whole = times(((1.0, 0.0, right), (0.0, 1.0, down)), whole)
         return whole
 
     def apply_transform(

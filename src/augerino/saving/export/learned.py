@@ -6,9 +6,26 @@ from torch import nn
 
 from augerino.augmentation import Augmentation
 from augerino.errors import InputError
-from augerino.saving.policy import Policy, kinds_in
+from augerino.saving.policy import KINDS, Policy, kinds_in
 
-TRANSFORMS = ("Affine2d", "Brightness", "Contrast", "Flip")
+TRANSFORMS = (
+    "Affine2d",
+    "AutoContrast",
+    "Brightness",
+    "Contrast",
+    "Equalize",
+    "Erase",
+    "Flip",
+    "Gamma",
+    "Grayscale",
+    "Hue",
+    "PixelNoise",
+    "PixelShift",
+    "Posterize",
+    "Saturation",
+    "Sharpness",
+    "Solarize",
+)
 DISTRIBUTIONS = ("Uniform", "Interval", "Gaussian", "Bernoulli")
 
 
@@ -17,10 +34,12 @@ def numbers(policy: Policy | Augmentation, target: str) -> dict[str, Any]:
 
     Raises InputError for kinds that cannot be exported to the target, a library's name.
     """
-    if isinstance(policy, Augmentation):
-        policy = Policy.of(policy)
     exportable = {*TRANSFORMS, *DISTRIBUTIONS, "Compose", "Product"}
-    unknown = sorted(kinds_in(policy.data) - exportable)
+    unknown = []
+    if isinstance(policy, Augmentation):
+        unknown = _own_kinds(policy)
+        policy = Policy.of(policy)
+    unknown += sorted(kinds_in(policy.data) - exportable)
     if unknown:
         raise InputError(
             f"The augmentation holds {unknown[0]}, which cannot be exported to {target}: only "
@@ -32,6 +51,16 @@ def numbers(policy: Policy | Augmentation, target: str) -> dict[str, Any]:
         "transforms": _flatten(augmentation.transform),
         "distributions": _flatten(augmentation.distribution),
     }
+
+
+def _own_kinds(augmentation: Augmentation) -> list[str]:
+    """Names of transforms and distributions that are not the built-in ones of these names."""
+    own = []
+    for module in augmentation.modules():
+        name = type(module).__name__
+        if name in KINDS and type(module) is not KINDS[name]:
+            own.append(f"a {name} of your own")
+    return own
 
 
 def _flatten(module: nn.Module) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from augerino.errors import InputError
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import files
 from augerino.saving.export.libraries import require
+from augerino.transforms import Erase, NoiseLevel, PixelNoise
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int
         )
     if path.exists():
         raise InputError(f"{path} exists already and nothing is overwritten: choose another file.")
+    _check_transform(model)
     require("onnx", "onnx")
     require("onnxscript", "onnx")
     runtime = require("onnxruntime", "onnx")
@@ -73,3 +75,13 @@ def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int
     difference = float((torch.from_numpy(exported) - expected).abs().max())
     files.write_atomically(path, content)
     return OnnxModel(path=path, nodes=nodes, difference=difference)
+
+
+def _check_transform(model: InvariantModel) -> None:
+    """Rejects transforms whose random numbers are a hash: ONNX cannot read the bits of a number."""
+    for part in model.augmentation.transform.modules():
+        if isinstance(part, Erase | NoiseLevel | PixelNoise):
+            raise InputError(
+                f"{type(part).__name__} cannot be written as ONNX, because its random numbers are "
+                "a hash of the bits of the input: leave it out of the model that is exported."
+            )

@@ -25,7 +25,7 @@ _HEAD = '''"""A learned augmentation for {library}: this file needs {library} an
 
 Coordinates: translations in fractions of half the width and half the height, rotate in radians
 (positive is clockwise on the screen), scale, squeeze and shear as logarithms of a factor,
-brightness of images in [0, 1].
+intensities of images in [0, 1].
 Learned and written by augerino (Benton, Finzi, Izmailov and Wilson 2020, "Learning Invariances in
 Neural Networks").
 """
@@ -67,11 +67,15 @@ def standalone(
 
 def _sources(library: str) -> list[str]:
     """The source of the modules that the file is assembled from."""
-    names = ["element", LIBRARIES[library]]
-    if library != "albumentations":
-        names.insert(1, "tensors")
-    folder = Path(__file__).parent
-    return [(folder / f"{name}.py").read_text(encoding="utf-8") for name in names]
+    export = Path(__file__).parent
+    transforms = export.parents[1] / "transforms"
+    paths = [export / "element.py"]
+    if library == "albumentations":
+        paths.append(export / "arrays.py")
+    else:
+        paths += [transforms / "hashing.py", transforms / "pixelwise.py", export / "tensors.py"]
+    paths.append(export / f"{LIBRARIES[library]}.py")
+    return [path.read_text(encoding="utf-8") for path in paths]
 
 
 def _summary(augmentation: Augmentation, undecided: Collection[str]) -> str:

@@ -1,13 +1,34 @@
 """The learned transforms on tensors, in plain torch, for torchvision and kornia."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from augerino.saving.export.element import contrast_slope, pixel_map, split
+from augerino.saving.export.element import (
+    check_channels,
+    contrast_slope,
+    pixel_map,
+    split,
+    whole_pixels,
+)
+from augerino.transforms.pixelwise import (
+    add_noise,
+    blend,
+    equalized,
+    erase,
+    gamma,
+    posterize,
+    rotate_hue,
+    saturate,
+    sharpen,
+    shift,
+    solarize,
+    stretched,
+    to_gray,
+)
 
 
 def apply(
@@ -34,12 +55,65 @@ def apply(
             x = _warp(x, item, values, mode="nearest" if mask else "bilinear")
         elif item["kind"] == "Flip":
             x = _flip(x, item, values)
-        elif not mask and item["kind"] == "Brightness":
-            x = (x + x.new_tensor(values).view(-1, 1, 1, 1)).clamp(0, 1)
-        elif not mask:  # Contrast
-            slope = x.new_tensor([contrast_slope(t[0]) for t in values]).view(-1, 1, 1, 1)
-            x = (slope * (x - 128 / 255) + 128 / 255).clamp(0, 1)
+        elif item["kind"] == "PixelShift":
+            x = _shift(x, item, values)
+        elif not mask:
+            x = _change_intensities(x, item, values)
     return x
+
+
+def _brighten(x: Tensor, t: Tensor) -> Tensor:
+    return (x + t.view(-1, 1, 1, 1)).clamp(0, 1)
+
+
+def _change_contrast(x: Tensor, t: Tensor) -> Tensor:
+    slope = t.new_tensor([contrast_slope(value) for value in t.flatten().tolist()])
+    return (slope.view(-1, 1, 1, 1) * (x - 128 / 255) + 128 / 255).clamp(0, 1)
+
+
+def _stretch(x: Tensor, t: Tensor) -> Tensor:
+    return blend(x, stretched(x), t.abs().clamp(max=1))
+
+
+def _equalize(x: Tensor, t: Tensor) -> Tensor:
+    return blend(x, equalized(x), t.abs().clamp(max=1))
+
+
+# Functions of images (B, C, H, W) and strengths (B, 1).
+INTENSITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "AutoContrast": _stretch,
+    "Brightness": _brighten,
+    "Contrast": _change_contrast,
+    "Equalize": _equalize,
+    "Erase": erase,
+    "Gamma": gamma,
+    "Grayscale": to_gray,
+    "Hue": rotate_hue,
+    "PixelNoise": add_noise,
+    "Posterize": posterize,
+    "Saturation": saturate,
+    "Sharpness": sharpen,
+    "Solarize": solarize,
+}
+
+
+def _change_intensities(
+    x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]]
+) -> Tensor:
+    if item["kind"] in ("Grayscale", "Hue", "Saturation"):
+        check_channels(item["kind"], x.shape[1])
+    with torch.autocast(x.device.type, enabled=False):
+        images = x if x.dtype in (torch.float32, torch.float64) else x.float()
+        t = torch.tensor(values, dtype=images.dtype, device=x.device).expand(len(x), 1)
+        changed = INTENSITIES[item["kind"]](images, t)
+        return torch.where((t == 0).view(-1, 1, 1, 1), images, changed).to(x.dtype)
+
+
+def _shift(x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]]) -> Tensor:
+    height, width = x.shape[-2:]
+    pixels = [whole_pixels(item["names"], t, height, width) for t in values]
+    right, down = torch.tensor(pixels, device=x.device).expand(len(x), 2).unbind(1)
+    return shift(x, right, down, padding=item["padding"])
 
 
 def _flip(x: Tensor, item: dict[str, Any], values: Sequence[Sequence[float]]) -> Tensor:

@@ -11,14 +11,15 @@ from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional
 
 from augerino.saving.export import tensors
-from augerino.saving.export.element import draw
+from augerino.saving.export.element import draw, moves_points
 
 
 class LearnedAugmentation(v2.Transform):
     """Moves images and masks by one draw per call from the learned distribution.
 
     All images of a batch get the same draw, as with torchvision's own transforms. Images are in
-    [0, 255] or [0, 1]: apply it before normalisation. Raises TypeError for boxes and key points.
+    [0, 255] or [0, 1]: apply it before normalisation. If it moves pixels, it raises TypeError for
+    boxes and key points; otherwise they pass through.
     """
 
     def __init__(self, learned: dict[str, Any]) -> None:
@@ -42,6 +43,8 @@ class LearnedAugmentation(v2.Transform):
             return tv_tensors.wrap(moved.to(image.dtype), like=image)
         is_tv_tensor = isinstance(image, tv_tensors.TVTensor)
         if is_tv_tensor and not isinstance(image, tv_tensors.Image | tv_tensors.Video):
+            if not moves_points(self.learned["transforms"]):
+                return image
             raise TypeError(
                 "The learned augmentation moves images and masks only, "
                 f"but got {type(image).__name__}."

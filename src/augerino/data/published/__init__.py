@@ -1,0 +1,1 @@
+"""Published datasets, read from local files or downloaded."""

@@ -1,0 +1,191 @@
+"""Candidate policies: the field's standard augmentations, and the learned ranges on top of them.
+
+A policy draws each coordinate never, in some of the samples, or in all of them. The candidates are
+whole kinds of augmentation, because differences between single operations are too small for a
+short trial to see.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from augerino.augmentation import Augmentation, Chain
+from augerino.coordinate import RADIAN, LearnedCoordinate
+from augerino.data.arrays import Kind
+from augerino.distributions import Bernoulli, Haar, Uniform, parts_of
+from augerino.learning.defaults import no_augmentation, on_positions
+from augerino.transforms import (
+    Affine3d,
+    AutoContrast,
+    Brightness,
+    Contrast,
+    Equalize,
+    Flip,
+    Gain,
+    Gamma,
+    NoiseLevel,
+    PixelShift,
+    Posterize,
+    Saturation,
+    Sharpness,
+    Solarize,
+    TimeShift,
+    Transform,
+)
+
+NONE = "no augmentation"
+SHIFT = 0.25  # in half-images or half-signals: an eighth of the side, 4 of 32 pixels
+OCCASIONAL = 0.25  # rate of each learned coordinate that is not always active
+# Photometric operations with their bounds, in units of their coordinates: about TrivialAugment's.
+_TONES: tuple[tuple[type[Transform], float], ...] = ((AutoContrast, 1.0), (Equalize, 1.0))
+_TONES_RATE = 1 / 3
+_PHOTOMETRIC: tuple[tuple[type[Transform], float], ...] = (
+    *_TONES,
+    (Brightness, 0.5),
+    (Contrast, 0.6),
+    (Saturation, 0.9),
+    (Sharpness, 0.9),
+    (Gamma, 1.0),
+    (Solarize, 1.0),
+    (Posterize, 1.0),
+)
+_PHOTOMETRIC_RATE = 1 / 6
+
+_SAME = {"shift_x": ("translate_x",), "shift_y": ("translate_y",)}  # the same motion
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fixed augmentation to train a model with.
+
+    Args:
+        name: what it does, in a few words.
+        parts: augmentations that are applied in order; none for the identity.
+    """
+
+    name: str
+    parts: tuple[Augmentation, ...] = ()
+
+    @property
+    def augmentation(self) -> Augmentation:
+        """A new augmentation of all parts, which requires no gradient."""
+        if not self.parts:
+            return no_augmentation()
+        parts = [copy.deepcopy(part) for part in self.parts]
+        whole = parts[0] if len(parts) == 1 else Chain(*parts)
+        return whole.requires_grad_(False)
+
+    @property
+    def names(self) -> set[str]:
+        """Names of all coordinates."""
+        return {name for part in self.parts for name in part.names}
+
+    def plus(self, other: "Candidate") -> "Candidate":
+        """This policy followed by another; the other alone if they share a coordinate."""
+        if not self.parts or self.names & other.names:
+            return other
+        return Candidate(f"{self.name} + {other.name}", (*self.parts, *other.parts))
+
+
+def standard_candidates(kind: Kind, x: Any) -> list[Candidate]:
+    """The field's standard augmentations for a kind of data, the usual one first.
+
+    Args:
+        kind: kind of data.
+        x: a batch of inputs.
+    """
+    if kind in ("images", "masks"):
+        shift = _fixed(PixelShift(padding="reflection"), [SHIFT, SHIFT])
+        flip = Augmentation(Flip("horizontal"), Bernoulli([0.5])).requires_grad_(False)
+        return [Candidate("flip + shift", (flip, shift)), Candidate("shift", (shift,))]
+    if kind == "signals":
+        gain = _fixed(Gain(), [0.2])
+        noise = _fixed(NoiseLevel(), [0.1])
+        shift = _fixed(TimeShift(), [SHIFT / 2])
+        return [
+            Candidate("gain + noise + shift", (gain, noise, shift)),
+            Candidate("gain + noise", (gain, noise)),
+        ]
+    if kind == "points":
+        any_axis = on_positions(Affine3d("rotate_x", "rotate_y", "rotate_z"), x)
+        upright = on_positions(Affine3d("rotate_z"), x)
+        return [
+            Candidate("rotations", (Augmentation(any_axis, Haar()),)),
+            Candidate("rotations about z", (_fixed(upright, [torch.pi]),)),
+        ]
+    return []
+
+
+def photometric_candidates(kind: Kind, x: Any) -> list[Candidate]:
+    """Few and many photometric operations, about one per image; none for other data.
+
+    Args:
+        kind: kind of data.
+        x: a batch of inputs; images outside [0, 1] have no photometric candidates.
+    """
+    if kind not in ("images", "masks") or not isinstance(x, Tensor):
+        return []
+    if not (x.min() >= 0 and x.max() <= 1):
+        return []
+    has_color = x.shape[1] == 3
+    many = [entry for entry in _PHOTOMETRIC if has_color or entry[0] is not Saturation]
+    return [
+        Candidate("tones", _operations(_TONES, _TONES_RATE)),
+        Candidate("photometric", _operations(many, _PHOTOMETRIC_RATE)),
+    ]
+
+
+def _operations(
+    entries: Sequence[tuple[type[Transform], float]], rate: float
+) -> tuple[Augmentation, ...]:
+    return tuple(_fixed(make(), [bound], rate=rate) for make, bound in entries)
+
+
+def rotation_candidate(found: Augmentation) -> Candidate | None:
+    """The full rotations among the learned ranges, in all samples; None if there are none."""
+    names = [c.name for c in found.coordinates if is_full_turn(c)]
+    if not names:
+        return None
+    return Candidate("full rotations", (found.only(*names).requires_grad_(False),))
+
+
+def learned_candidates(found: Augmentation, base: Candidate) -> list[Candidate]:
+    """The learned ranges in some of the samples, and in all of them.
+
+    Negligible ranges are left out, and so are full rotations, which are a candidate of their own,
+    and translations and flips that the base has already.
+
+    Args:
+        found: augmentation with the learned ranges.
+        base: policy that the ranges are added to.
+    """
+    left_out = base.names | {other for name in base.names for other in _SAME.get(name, ())}
+    names = [
+        c.name
+        for c in found.coordinates
+        if not (c.is_negligible or is_full_turn(c) or c.name in left_out)
+    ]
+    if not names:
+        return []
+    always = found.only(*names).requires_grad_(False)
+    occasional = copy.deepcopy(always)
+    for part in parts_of(occasional.distribution):
+        if part.has_settable_rate:
+            part.rate = torch.full((part.size,), OCCASIONAL)  # type: ignore[misc]
+    return [
+        Candidate("learned ranges in some samples", (occasional,)),
+        Candidate("learned ranges in all samples", (always,)),
+    ]
+
+
+def is_full_turn(coordinate: LearnedCoordinate) -> bool:
+    """Whether a range is a full rotation, which has no edge where inputs become harder."""
+    return coordinate.unit == RADIAN and coordinate.is_full
+
+
+def _fixed(transform: Transform, bounds: list[float], rate: float = 1.0) -> Augmentation:
+    return Augmentation(transform, Uniform(bounds, rate=rate)).requires_grad_(False)

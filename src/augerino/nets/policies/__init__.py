@@ -1,0 +1,1 @@
+"""Published augmentation policies for photographs, as a layer in front of a network."""

@@ -1,1 +1,0 @@
-"""The datasets of the paper, read from local files or downloaded."""
