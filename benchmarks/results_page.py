@@ -34,9 +34,9 @@ coordinates start at a bound of 0.3 unless the command says otherwise."""
 
 SPRITES_PROBE = """\
 **Probing** (the [default](method.md)), one thread per run. The constants of probing were chosen
-on one seed (100) of the problems of the [recovery benchmark](recovery.md), which has sprites of
-its own, on parts of CIFAR-10, and with seed 0 of this table in view. These runs predate the
-shared tolerance, which applies while the network has not learned its task."""
+on one seed (100) of the problems of the [recovery benchmark](benchmarks.md#recovery), which has
+sprites of its own, on parts of CIFAR-10, and with seed 0 of this table in view. These runs predate
+the shared tolerance, which applies while the network has not learned its task."""
 
 SPRITES_GRADIENT = """\
 **The paper's gradient.** λ, the learning rate of the bounds, the coordinates and the warm-up
@@ -58,7 +58,7 @@ Seed 0, torch 2.13. [What is tested](report.md#how-this-is-tested)."""
 SPEED = """\
 ## Speed
 
-`python -m benchmarks.speed`. [What is compared, and why it is fast](speed.md)."""
+`python -m benchmarks.speed`. [What is compared, and why it is fast](benchmarks.md#speed)."""
 
 
 def sprites_section() -> str:

@@ -11,13 +11,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pytest
 import torch
 
-from augerino.runtime import bf16
+from augerino.training import precision
 
 torch.set_num_threads(1)
 # Some virtual machines announce AMX without supporting it: restrict oneDNN, also in subprocesses.
-if not bf16.works():
-    os.environ[bf16.ISA_VARIABLE] = bf16.ISA_WITHOUT_AMX
-    bf16.works.cache_clear()
+if not precision.bf16_works():
+    os.environ[precision.ISA_VARIABLE] = precision.ISA_WITHOUT_AMX
+    precision.bf16_works.cache_clear()
 
 if importlib.util.find_spec("torchvision"):
     try:

@@ -201,8 +201,8 @@ def test_a_published_command_gives_the_settings_that_were_run(folder):
 def test_the_table_of_transforms_is_that_of_the_package():
     from augerino.learning.defaults import GROUPS
 
-    text = (ROOT / "docs" / "conventions.md").read_text(encoding="utf-8")
-    section = text.split("## Transforms of images")[1].split("\n## ")[0]
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    section = text.split("### Transforms of images")[1].split("\n### ")[0]
     rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
     documented = {}
     for group, transform, coordinates, _, _, limit, gradient in rows:

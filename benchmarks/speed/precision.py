@@ -11,8 +11,12 @@ from torch import nn
 import augerino as ag
 from augerino.data.synthetic.sprites import sprites
 from augerino.nets.small import SmallCNN
-from augerino.runtime import bf16
-from augerino.training.precision import choose_precision
+from augerino.training.precision import (
+    ISA_VARIABLE,
+    ISA_WITHOUT_AMX,
+    bf16_works,
+    choose_precision,
+)
 from benchmarks.speed.nets import NETS
 from benchmarks.speed.timing import compare, interleave
 
@@ -87,10 +91,10 @@ def gradient_errors(batches: int = 60) -> dict[str, float]:
 def measure(seconds: float) -> dict:
     """Ratios to float32 for two networks, and the errors of bf16."""
     torch.set_num_threads(1)
-    if not bf16.works():
+    if not bf16_works():
         sys.exit(
             "bf16 ends the process on this machine: set "
-            f"{bf16.ISA_VARIABLE}={bf16.ISA_WITHOUT_AMX} in the environment and measure again."
+            f"{ISA_VARIABLE}={ISA_WITHOUT_AMX} in the environment and measure again."
         )
     rows = []
     for name in NAMES:

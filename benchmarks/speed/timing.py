@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from augerino.runtime import bf16
+from augerino.training.precision import ISA_VARIABLE
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def machine() -> dict[str, object]:
         except importlib.metadata.PackageNotFoundError:
             continue
     has_affinity = hasattr(os, "sched_getaffinity")
-    environment = {name: os.environ[name] for name in (bf16.ISA_VARIABLE,) if name in os.environ}
+    environment = {name: os.environ[name] for name in (ISA_VARIABLE,) if name in os.environ}
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count(),

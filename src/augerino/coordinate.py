@@ -278,3 +278,41 @@ class LearnedCoordinate(Coordinate):
         """Whether the largest |t| is below `negligible`; if discrete, whether p is."""
         size = self.rate if self.discrete else self.max_abs
         return size < self.negligible
+
+
+_UNITS = {
+    unit.symbol: unit
+    for unit in (
+        PLAIN,
+        RADIAN,
+        HALF_IMAGE,
+        PIXEL,
+        HALF_SIGNAL,
+        NOISE,
+        INTENSITY,
+        LOG_FACTOR,
+        SLOPE,
+        FACTOR,
+        STRENGTH,
+        TONES,
+        LEVELS,
+        PIXEL_NOISE,
+        SIDE,
+        GREY_COPIES,
+    )
+}
+
+
+def unit_of(symbol: str, *, discrete: bool = False) -> Unit:
+    """The unit with this symbol. Values of an unknown unit are written as they are.
+
+    Example:
+        >>> unit_of("rad").extent(0.785398), unit_of("dB").label
+        ('±45.0°', 'dB')
+        >>> unit_of("", discrete=True).extent(1.0)
+        '50.0 % of copies'
+    """
+    known = _UNITS.get(symbol)
+    if discrete:
+        return discrete_unit(known or COPIES)
+    return known or Unit(symbol, label=symbol, digits=".3g")

@@ -18,8 +18,7 @@ from augerino.diagnostics import (
     gather_evidence,
     verdicts,
 )
-from augerino.diagnostics.bootstrap import resample
-from augerino.diagnostics.items import chance, score_items
+from augerino.diagnostics.items import chance, resample, score_items
 
 
 class Threshold(nn.Module):

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import augerino
 from augerino import coordinate as ag_coordinate
+from augerino.coordinate import unit_of
 from augerino.errors import InputError
 from augerino.report import read_run, render, write_report
 from augerino.report.markup import escape, short, tag
-from augerino.report.scale import Scale, nice_ticks, unit_of
+from augerino.report.plot import Scale, nice_ticks
 from tests.report.pages import STRANGE, Page, changed, page_of
 from tests.report.runs import (
     coordinate,
@@ -46,6 +47,20 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
     return make_run(tmp_path_factory.mktemp("runs") / "sprites")
+
+
+def drawings(page: Page) -> list[list[dict]]:
+    """The attributes of all elements from each <svg> to the next one."""
+    starts = [i for i, (name, _) in enumerate(page.tags) if name == "svg"]
+    ends = [*starts[1:], len(page.tags)]
+    return [
+        [attributes for _, attributes in page.tags[start:end]]
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def of_class(elements: list[dict], class_: str) -> list[dict]:
+    return [attributes for attributes in elements if attributes.get("class") == class_]
 
 
 @pytest.fixture(scope="module")
@@ -272,6 +287,19 @@ class TestContent:
         found = read_run(tmp_path)
         assert [c.shape.kind for c in found.coordinates] == ["uniform", "uniform", "normal", "flip"]
         assert render([found]).count('aria-label="Distribution of') == 3
+
+    def test_no_grid_line_crosses_the_name_or_the_score_of_a_model(self, run):
+        charts = [chart for chart in drawings(page_of(run)) if of_class(chart, "row-label")]
+        assert charts
+        for chart in charts:
+            labels = of_class(chart, "row-label") + of_class(chart, "row-value")
+            upright = [a for a in of_class(chart, "grid") if a["x1"] == a["x2"]]
+            assert upright
+            for label, line in itertools.product(labels, upright):
+                baseline = float(label["y"])
+                above = float(line["y2"]) <= baseline - 12  # the size of the letters
+                below = float(line["y1"]) >= baseline + 3  # their descenders
+                assert above or below
 
 
 class TestComparison:

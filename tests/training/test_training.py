@@ -12,8 +12,8 @@ import augerino as ag
 from augerino.data.synthetic.sprites import sprites
 from augerino.nets.points import SmallPointNet
 from augerino.nets.small import SmallCNN
-from augerino.runtime import bf16
 from augerino.training import checkpoint as checkpoints
+from augerino.training import precision
 from augerino.training.optimizer import cosine_schedule
 from augerino.training.precision import choose_precision
 from tests.training import training_script
@@ -386,7 +386,7 @@ class TestPrecision:
     def test_auto_picks_the_precision_of_the_hardware(self, monkeypatch):
         cpu = torch.device("cpu")
         for faster, expected in ((True, "bf16"), (False, "float32")):
-            monkeypatch.setattr(bf16, "is_faster", lambda faster=faster: faster)
+            monkeypatch.setattr(precision, "is_bf16_faster_on_cpu", lambda faster=faster: faster)
             assert choose_precision("auto", cpu) == expected
         assert choose_precision("float32", cpu) == "float32"
         with pytest.raises(ag.InputError, match="auto, float32, bf16"):

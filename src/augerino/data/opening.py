@@ -1,11 +1,14 @@
 """`open_dataset`: opens a path, or an embedded dataset by name, as a `Dataset`."""
 
+import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from augerino.data import splitting
 from augerino.data.arrays import IGNORE, Kind, Task
 from augerino.data.dataset import Dataset
 from augerino.data.readers import (
@@ -13,19 +16,19 @@ from augerino.data.readers import (
     ase_files,
     folders,
     huggingface,
-    image_tables,
     masks,
-    parts,
     tar_shards,
 )
-from augerino.data.readers.fingerprints import fingerprint
 from augerino.data.readers.naming import shown
+from augerino.data.readers.pictures import Size, parse_size
 from augerino.data.readers.raw import Progress, RawDataset, ReadOptions
-from augerino.data.readers.sizes import Size, parse_size
 from augerino.data.readers.targets import interpret_targets
 from augerino.data.synthetic.embedded import EMBEDDED
 from augerino.errors import InputError
 
+FULLY_HASHED = 2**30  # total bytes up to which all contents are hashed
+HASHED_FILES = 1000  # files whose contents are hashed in larger datasets
+_CHUNK = 2**20
 _KINDS = ("images", "masks", "points", "signals", "values")
 _TASKS = ("classification", "regression", "segmentation")
 
@@ -112,20 +115,20 @@ def _build(
 ) -> Dataset:
     """Splits a raw dataset with interpreted targets into its two parts."""
     assert raw.task is not None
-    test = parts.mark_test_part(raw, test_fraction, seed)
+    test = splitting.mark_test_part(raw, test_fraction, seed)
     y = raw.targets
     if standardize and raw.task == "regression":
-        y = parts.standardize(y, ~test, raw)
+        y = splitting.standardize(y, ~test, raw)
     digest, note = fingerprint(raw.root, raw.files)
     if note:
         raw.notes.append(note)
-    train = parts.take_part(raw.inputs, y, ~test)
+    train = splitting.take_part(raw.inputs, y, ~test)
     return Dataset(
         name=Path(path).stem or "run",
         kind=raw.kind,
         task=raw.task,
         train=train,
-        test=parts.take_part(raw.inputs, y, test),
+        test=splitting.take_part(raw.inputs, y, test),
         class_names=raw.class_names,
         n_outputs=len(raw.class_names) or _count_targets(train),
         shape=raw.shape,
@@ -184,7 +187,7 @@ def _read(place: Path, options: ReadOptions) -> RawDataset:
         case ".npy":
             return array_files.read_npy(place, options)
         case ".csv":
-            return image_tables.read_tables(place.parent, [(None, place)], options)
+            return folders.read_tables(place.parent, [(None, place)], options)
         case ".parquet":
             return huggingface.read(place, options)
         case ".tar":
@@ -205,8 +208,54 @@ def _read_folder(place: Path, options: ReadOptions) -> RawDataset:
         return array_files.read_npy(place, options)
     if _has_mask_pairs(place):
         return masks.read_pairs(place, options)
-    if tables := image_tables.find_tables(place):
-        return image_tables.read_tables(place, tables, options)
+    if tables := folders.find_tables(place):
+        return folders.read_tables(place, tables, options)
     if tar_shards.find_shards(place) and not _has_image_folders(place):
         return tar_shards.read(place, options)
     return folders.read_classes(place, options)
+
+
+def fingerprint(root: Path, names: Sequence[str]) -> tuple[str, str | None]:
+    """SHA-256 of files, and a note if it does not cover all their contents.
+
+    Of a single file the contents are hashed; of several, names, sizes and contents, sorted by name.
+    Above 1 GB in total, only the contents of about 1,000 evenly spaced files are hashed, and only
+    both ends of long ones.
+    """
+    names = sorted(names)
+    try:
+        sizes = [(root / name).stat().st_size for name in names]
+        whole = sum(sizes) <= FULLY_HASHED
+        step = 1 if whole else max(1, len(names) // HASHED_FILES)
+        most = (
+            FULLY_HASHED if whole else max(FULLY_HASHED // HASHED_FILES, FULLY_HASHED // len(names))
+        )
+        digest = hashlib.sha256()
+        for i, (name, size) in enumerate(zip(names, sizes, strict=True)):
+            if len(names) > 1:
+                digest.update(f"{name}\0{size}\0".encode("utf-8", "surrogateescape"))
+            if i % step == 0:
+                _add(digest, root / name, size=size, most=most)
+    except OSError as error:
+        raise InputError(
+            f"{shown(error.filename or root)} cannot be read: {error.strerror}."
+        ) from error
+    note = None
+    if not whole:
+        covered = "both ends of the file"
+        if len(names) > 1:
+            n_read = len(range(0, len(names), step))
+            covered = f"names and sizes of all {len(names)} files and the contents of {n_read}"
+        note = f"The fingerprint covers {covered}."
+    return f"sha256:{digest.hexdigest()}", note
+
+
+def _add(digest: "hashlib._Hash", path: Path, *, size: int, most: int) -> None:
+    """Hashes the contents of a file, or its size and both ends if it has more than `most` bytes."""
+    with open(path, "rb") as file:
+        if size > most:
+            digest.update(f"{size}\0".encode())
+            digest.update(file.read(most // 2))
+            file.seek(-(most // 2), 2)
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.utils.data import BatchSampler, Sampler
 
 from augerino import tree
 from augerino.runtime import distributed, rng
@@ -52,6 +53,23 @@ class ProcessSlices:
                 continue  # the same batch is skipped in all processes
             torch.manual_seed((first_seed + step * world + rank) % 2**32)
             yield tree.take(batch, slice(rank, None, world)) if is_whole else batch
+
+
+class ProcessSliceSampler(Sampler[list[int]]):
+    """Yields this process's slice of every batch of indices, so that it loads no other samples.
+
+    All processes must draw the same order.
+    """
+
+    def __init__(self, batches: BatchSampler) -> None:
+        self.batches = batches
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.batches:
+            yield batch[distributed.rank() :: distributed.world()]
 
 
 def _draw_seed(state: torch.Tensor) -> int:

@@ -8,8 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from augerino import tree
-from augerino.diagnostics.bootstrap import Estimate, normal_estimate, resample
-from augerino.diagnostics.items import ItemScores, has_valid_target, score_items
+from augerino.diagnostics.items import (
+    Estimate,
+    ItemScores,
+    has_valid_target,
+    normal_estimate,
+    resample,
+    score_items,
+)
 from augerino.diagnostics.pixels import PixelCounts
 from augerino.errors import InputError
 from augerino.models import evaluation_mode

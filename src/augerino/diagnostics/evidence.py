@@ -9,8 +9,16 @@ from torch import Tensor
 
 from augerino import tree
 from augerino.augmentation import Element
-from augerino.diagnostics.bootstrap import Estimate, Resamples, percentile_interval, resample
-from augerino.diagnostics.items import ItemScores, chance, has_valid_target, score_items
+from augerino.diagnostics.items import (
+    Estimate,
+    ItemScores,
+    Resamples,
+    chance,
+    has_valid_target,
+    percentile_interval,
+    resample,
+    score_items,
+)
 from augerino.errors import InputError
 from augerino.models import InvariantModel, evaluation_mode
 

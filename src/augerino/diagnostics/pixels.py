@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from augerino.diagnostics.bootstrap import Estimate, percentile_interval, resample
+from augerino.diagnostics.items import Estimate, percentile_interval, resample
 from augerino.diagnostics.segmentation import confusion, iou, mean_iou, pixel_accuracy
 
 MAX_GROUPS = 2000  # of samples in a bootstrap

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from torch import Tensor
 
 from augerino.diagnostics import Estimate, ItemResults
-from augerino.diagnostics.bootstrap import normal_estimate, resample
 from augerino.diagnostics.comparison import MAX_RESAMPLED
-from augerino.diagnostics.items import ItemScores
+from augerino.diagnostics.items import ItemScores, normal_estimate, resample
 
 if TYPE_CHECKING:
     from augerino.learning.learned import Learned

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from augerino.augmentation import Augmentation
 from augerino.data.arrays import Kind
-from augerino.diagnostics.bootstrap import Estimate, normal_estimate
-from augerino.diagnostics.items import ItemScores
+from augerino.diagnostics.items import Estimate, ItemScores, normal_estimate
 from augerino.learning.candidates import (
     NONE,
     Candidate,

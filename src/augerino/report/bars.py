@@ -2,10 +2,9 @@
 
 from augerino.coordinate import StrengthUnit
 from augerino.report.axis import MARGIN, Axis, drawing
-from augerino.report.coordinate_result import CoordinateResult
 from augerino.report.markup import Markup, tag
-from augerino.report.plot import WIDTH
-from augerino.report.scale import Scale
+from augerino.report.plot import WIDTH, Scale
+from augerino.report.result_reader import CoordinateResult
 
 _CENTER = 18  # y of a range bar
 _BAR_HEIGHT = _CENTER + 32

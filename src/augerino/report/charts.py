@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from augerino.coordinate import discrete_unit
-from augerino.report.coordinate_result import CoordinateResult, Profile, Shape
+from augerino.coordinate import discrete_unit, unit_of
 from augerino.report.markup import Markup, short
-from augerino.report.plot import Plot, padded
+from augerino.report.plot import Plot, Scale, nice_ticks, padded, short_number
+from augerino.report.result_reader import CoordinateResult, Profile, Shape
 from augerino.report.run import Orbit
-from augerino.report.scale import Scale, nice_ticks, short_number, unit_of
 
 MAX_LINES = 6  # per plot; more could not be distinguished
 _HALVES = [(0.0, "0"), (0.5, "½"), (1.0, "1")]

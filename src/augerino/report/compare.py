@@ -4,26 +4,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from augerino.report import charts
-from augerino.report.coordinate_result import CoordinateResult
-from augerino.report.markup import Markup, join, named, short, tag
-from augerino.report.parts import (
+from augerino.report.markup import (
+    Markup,
     answer_badge,
     figure,
     grid,
-    interval_text,
+    join,
     legend,
+    named,
     payoff_badge,
     percent,
     section,
+    short,
     table,
+    tag,
     unbroken,
 )
 from augerino.report.payoff_result import Payoff
 from augerino.report.payoff_section import gain_interval, gain_text
+from augerino.report.result_reader import CoordinateResult, text
 from augerino.report.run import Run
 from augerino.report.score_chart import ScoreRow, score_chart
-from augerino.report.sections import extent_curve
-from augerino.report.values import text
 
 
 def comparison(runs: Sequence[Run]) -> Markup:
@@ -98,7 +99,7 @@ def _cell(c: CoordinateResult | None) -> Markup:
         return tag("span", "not learned", class_="facts")
     interval = None
     if c.interval and not c.discrete:
-        interval = tag("span", f"95 %: {interval_text(c, *c.interval)}", class_="facts")
+        interval = tag("span", f"95 %: {c.interval_text(*c.interval)}", class_="facts")
     learned = c.learned_text or c.unit.extent(c.learned or 0.0)
     return join(answer_badge(c.answer), tag("b", learned), interval)
 
@@ -138,7 +139,7 @@ def _extent_curves(runs: Sequence[Run], name: str) -> list[charts.Curve]:
     curves: list[charts.Curve] = []
     for i, run in enumerate(runs):
         c = run.coordinate(name)
-        curve = extent_curve(run, c) if c is not None else []
+        curve = run.extent_curve(c) if c is not None else []
         if curve:
             curves.append((curve, _color(i)))
     return curves

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augerino.errors import InputError
-from augerino.report.values import count, entries, items, number, records, text
+from augerino.report.result_reader import count, entries, items, number, records, text
 from augerino.runtime import files
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"

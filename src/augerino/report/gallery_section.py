@@ -1,8 +1,7 @@
 """The section with transformed examples: strips of frames, which a script turns into sliders."""
 
 from augerino.report.gallery_reader import Gallery, Key, Step, Strip
-from augerino.report.markup import Markup, named, short, tag
-from augerino.report.parts import section
+from augerino.report.markup import Markup, named, section, short, tag
 
 _ABOUT_MASKS = (
     " The predicted mask is overlaid; the true mask can be shown instead,"

@@ -8,14 +8,22 @@ from importlib.resources import files as resources
 from pathlib import Path, PurePath
 
 from augerino.errors import InputError
+from augerino.report import sections
 from augerino.report.compare import comparison
-from augerino.report.markup import Markup, escape, join, named, short, tag
+from augerino.report.markup import Markup, escape, join, named, short, tag, unbroken
+from augerino.report.payoff_section import payoff, payoff_summary
+from augerino.report.result_reader import count, entries, text
 from augerino.report.run import Run, read_run
-from augerino.report.sections import sections, summary
-from augerino.report.values import entries, text
+from augerino.report.score_section import models
 from augerino.runtime import files
 
 _GENERATOR = '<meta name="generator" content="augerino report">'
+_SUMMARY = {
+    "symmetry": "with a limited range",
+    "full": "with the full range",
+    "none": "without a symmetry",
+    "undecided": "undecided",
+}
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> Path:
@@ -71,9 +79,9 @@ def _single(run: Run, title: str) -> Markup:
         "header",
         tag("p", "augerino report", class_="mark"),
         tag("h1", named(title)),
-        tag("p", summary(run), class_="lead"),
+        tag("p", _summary(run), class_="lead"),
     )
-    return join(head, tag("main", sections(run)))
+    return join(head, tag("main", _sections(run)))
 
 
 def _several(runs: Sequence[Run], title: str) -> Markup:
@@ -82,13 +90,53 @@ def _several(runs: Sequence[Run], title: str) -> Markup:
         tag(
             "article",
             tag("h2", named(run.label)),
-            tag("p", summary(run), class_="lead"),
-            sections(run, 3),
+            tag("p", _summary(run), class_="lead"),
+            _sections(run, 3),
             id=f"run-{i + 1}",
         )
         for i, run in enumerate(runs)
     ]
     return join(head, tag("main", comparison(runs), *articles))
+
+
+def _sections(run: Run, level: int = 2) -> Markup:
+    """All sections on one run; the headings start at `level`."""
+    parts = (
+        payoff,
+        sections.verdicts,
+        models,
+        sections.examples,
+        sections.evidence,
+        sections.distributions,
+        sections.training,
+        sections.orbits,
+        sections.classes,
+        sections.seeds,
+        sections.configuration,
+    )
+    return join(*(part(run, level) for part in parts))
+
+
+def _summary(run: Run) -> str:
+    """The payoff, the number of coordinates with each answer, and the numbers of samples."""
+    counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
+    answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
+    noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
+    found = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
+    if not answers:
+        found = f"{len(run.coordinates)} {noun} learned."
+    data = entries(run.result.get("data"))
+    train = count(data.get("train_items"))
+    test = count(data.get("test_items"))
+    parts = [payoff_summary(run.payoff), found]
+    if train is not None and test is not None:
+        trained = f"Trained on {_thousands(train)} samples"
+        parts.append(f"{trained}, evaluated on {_thousands(test)} held-out samples.")
+    return unbroken(" ".join(part for part in parts if part))
+
+
+def _thousands(number_of: int) -> str:
+    return f"{number_of:,}".replace(",", "\u202f")
 
 
 def _title(run: Run) -> str:

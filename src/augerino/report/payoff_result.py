@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from augerino.report.coordinate_result import Estimate, read_estimate
-from augerino.report.values import count, entries, number, records, text
+from augerino.report.result_reader import (
+    Estimate,
+    count,
+    entries,
+    number,
+    read_estimate,
+    records,
+    text,
+)
 
 PAYOFF_ANSWERS = ("yes", "no", "undecided", "none")
 

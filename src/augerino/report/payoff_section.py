@@ -1,10 +1,19 @@
 """The first section: whether the learned policy pays, the models, the policy and its trials."""
 
 from augerino.report.axis import Axis
-from augerino.report.coordinate_result import Estimate
-from augerino.report.markup import Markup, join, named, tag
-from augerino.report.parts import PAYOFF_WORDS, payoff_sign, percent, section, unbroken
+from augerino.report.markup import (
+    PAYOFF_WORDS,
+    Markup,
+    join,
+    named,
+    payoff_sign,
+    percent,
+    section,
+    tag,
+    unbroken,
+)
 from augerino.report.payoff_result import Payoff, PolicyChoice, Trial
+from augerino.report.result_reader import Estimate
 from augerino.report.run import Run
 from augerino.report.score_section import about_scores, scores
 from augerino.report.trial_chart import gain_on_axis, trial_axis, trial_row, trial_scale

@@ -1,7 +1,10 @@
-"""A small plot as inline SVG. Marks have CSS classes, which the page colours light or dark."""
+"""A small plot as inline SVG, its ticks, and axes in the displayed units of coordinates."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from augerino.coordinate import FactorUnit, LevelsUnit, StrengthUnit, Unit, posterize_levels
 from augerino.report.markup import Markup, tag
 
 WIDTH = 340  # the width of a plot on a phone
@@ -154,3 +157,139 @@ def _fraction(value: float, ends: tuple[float, float]) -> float:
     """The position of a value in a range; values far outside are drawn just outside."""
     low, high = ends
     return min(max((value - low) / (high - low), -0.02), 1.02)
+
+
+_STEPS = (1, 2, 5)
+_DEGREE_STEPS = (1, 1.5, 3, 4.5, 6, 9)  # 15, 30, 45, 60, 90 and 180 instead of 20 and 50
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis in the displayed unit of a coordinate; positions stay in its raw unit.
+
+    Example:
+        >>> from augerino.coordinate import unit_of
+        >>> scale = Scale(unit_of("rad"))
+        >>> [scale.text(tick) for tick in scale.ticks(0.0, 1.6)]
+        ['0°', '30°', '60°', '90°']
+    """
+
+    unit: Unit
+
+    @property
+    def label(self) -> str:
+        """The name of the axis."""
+        if isinstance(self.unit, LevelsUnit):
+            return "levels"
+        return "factor" if isinstance(self.unit, FactorUnit) else self.unit.label
+
+    def text(self, value: float) -> str:
+        """A value with few digits and a short suffix."""
+        if isinstance(self.unit, FactorUnit):
+            return f"×{_short_factor(self.unit.multiplier(value))}"
+        if isinstance(self.unit, LevelsUnit):
+            return str(posterize_levels(value))
+        if isinstance(self.unit, StrengthUnit):
+            value = abs(value)
+        return short_number(value * self.unit.factor) + self._suffix
+
+    def edge(self, value: float) -> str:
+        """The edge of a range around 0 as a tick: "±45°", or the larger factor."""
+        if value == 0 or isinstance(self.unit, FactorUnit | StrengthUnit):
+            return self.text(value)
+        return f"±{self.text(value)}"
+
+    def ticks(self, low: float, high: float, most: int = 5) -> list[float]:
+        """At most about `most` positions with round labels between `low` and `high`."""
+        if isinstance(self.unit, FactorUnit):
+            return _factor_ticks(self.unit.multiplier, low, high, most)
+        if isinstance(self.unit, LevelsUnit):
+            return _level_ticks(low, high, most)
+        factor = self.unit.factor
+        steps = _DEGREE_STEPS if self._suffix == "°" else _STEPS
+        return [tick / factor for tick in nice_ticks(low * factor, high * factor, most, steps)]
+
+    @property
+    def _suffix(self) -> str:
+        for sign in ("°", " %"):
+            if self.unit.suffix.startswith(sign):
+                return sign
+        return ""
+
+
+def short_number(value: float) -> str:
+    """A number with at most four digits and a real minus sign."""
+    return f"{value:.4g}".replace("-", "−") if abs(value) > 1e-12 else "0"
+
+
+def _level_ticks(low: float, high: float, most: int) -> list[float]:
+    """Positions where the number of levels is a power of two."""
+    positions = [bits / 6 for bits in range(-6, 7) if low <= bits / 6 <= high]
+    every = max(1, math.ceil(len(positions) / most))
+    return [position for position in positions if round(6 * position) % every == 0]
+
+
+def _short_factor(factor: float) -> str:
+    if 0.1 <= factor < 100:
+        return f"{factor:.2f}".rstrip("0").rstrip(".")
+    return f"{factor:.2g}"
+
+
+def nice_ticks(
+    low: float, high: float, most: int = 5, steps: tuple[float, ...] = _STEPS
+) -> list[float]:
+    """At most `most` round numbers within a range.
+
+    Example:
+        >>> nice_ticks(0.0, 1.0)
+        [0.0, 0.5, 1.0]
+    """
+    span = high - low
+    if not span > 1e-12 * max(abs(low), abs(high), 1e-300):
+        return [low]
+    power = 10.0 ** math.floor(math.log10(span / most))
+    candidates = [step * scale for scale in (power, 10 * power, 100 * power) for step in steps]
+    step = next(
+        candidate
+        for candidate in candidates
+        if span / candidate <= most - 1 + 1e-6 or candidate >= span
+    )
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def _factor_ticks(
+    multiplier: Callable[[float], float], low: float, high: float, most: int
+) -> list[float]:
+    """Positions of round factors within a range: the finest grid with at most `most` of them."""
+    best = [0.0] if low <= 0 <= high else [low, high]
+    lowest = multiplier(low) * (1 - 1e-9)
+    highest = multiplier(high) * (1 + 1e-9)
+    for grid in _factor_grids():
+        factors = [factor for factor in grid if lowest <= factor <= highest]
+        if len(best) < len(factors) <= most:
+            best = [_solve(multiplier, factor, low, high) for factor in factors]
+    return best
+
+
+def _factor_grids() -> list[list[float]]:
+    """Powers of 10 and 2, then 1 + i d and its reciprocals for smaller and smaller steps d."""
+    grids = [[base**i for i in range(-12, 13)] for base in (10.0, 2.0)]
+    for step in (0.5, 0.2, 0.1, 0.05, 0.02, 0.01):
+        upper = [1 + step * i for i in range(13)]
+        grids.append(sorted({*upper, *(1 / factor for factor in upper)}))
+    return grids
+
+
+def _solve(function: Callable[[float], float], value: float, low: float, high: float) -> float:
+    """Solves function(t) = value for an increasing function by bisection."""
+    if low <= 0 <= high and function(0.0) == value:
+        return 0.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        if function(middle) < value:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

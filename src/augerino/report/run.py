@@ -7,15 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from augerino.errors import InputError
-from augerino.report.coordinate_result import (
-    CoordinateResult,
-    Estimate,
-    read_coordinates,
-    read_estimate,
-)
 from augerino.report.gallery_reader import Gallery, read_gallery
 from augerino.report.payoff_result import Payoff, PolicyChoice, read_payoff, read_policy
-from augerino.report.values import count, entries, items, number, numbers, records, text
+from augerino.report.result_reader import (
+    CoordinateResult,
+    Estimate,
+    count,
+    entries,
+    items,
+    number,
+    numbers,
+    read_coordinates,
+    read_estimate,
+    records,
+    text,
+)
 from augerino.runtime import files
 
 VERSION = 2  # of result.json
@@ -87,6 +93,13 @@ class Run:
     def has_payoff(self) -> bool:
         """Whether the page begins with the payoff and the policy."""
         return self.payoff is not None or self.policy is not None
+
+    def extent_curve(self, c: CoordinateResult) -> list[float]:
+        """The extent of a coordinate at the start and after each epoch; empty without a history."""
+        curve = self.extents.get(c.name, [])
+        if not curve or c.start is None:
+            return curve
+        return [c.start, *curve]
 
     def coordinate(self, name: str) -> CoordinateResult | None:
         """The coordinate of this name, if the run has it."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from augerino.report.axis import MARGIN, Axis, drawing, tick_label
 from augerino.report.markup import Markup, short, tag
-from augerino.report.plot import WIDTH, padded
+from augerino.report.plot import WIDTH, nice_ticks, padded, short_number
 from augerino.report.run import Model
-from augerino.report.scale import nice_ticks, short_number
 
 _ROW_HEIGHT = 44
 _TOP = 6
@@ -31,11 +30,12 @@ def score_chart(rows: Sequence[ScoreRow]) -> Markup | None:
     as_percent = all(row.model.accuracy is not None for row, _ in known)
     axis = _score_axis(known, as_percent=as_percent)
     height = _TOP + _ROW_HEIGHT * len(known) + 22
+    centers = [_TOP + _ROW_HEIGHT * i + 30 for i in range(len(known))]
     marks = []
     for value in nice_ticks(axis.low, axis.high):
-        marks += _score_tick(axis.x(value), _tick_text(value, as_percent=as_percent), height)
-    for i, (row, score) in enumerate(known):
-        y = _TOP + _ROW_HEIGHT * i + 30
+        text = _tick_text(value, as_percent=as_percent)
+        marks += _score_tick(axis.x(value), text, centers, height)
+    for y, (row, score) in zip(centers, known, strict=True):
         marks += _score_marks(
             row, axis.x(score), _score_text(score, as_percent=as_percent), axis, y
         )
@@ -61,9 +61,14 @@ def _tick_text(value: float, *, as_percent: bool) -> str:
     return f"{short_number(100 * value)} %" if as_percent else short_number(value)
 
 
-def _score_tick(x: float, text: str, height: int) -> list[Markup]:
-    line = tag("line", x1=x, x2=x, y1=_TOP, y2=height - 18, class_="grid")
-    return [line, tick_label(text, x, height - 4)]
+def _score_tick(x: float, text: str, centers: Sequence[int], height: int) -> list[Markup]:
+    """A grid line, interrupted at the labels above the rows, and its value at the bottom."""
+    ends = [*(y + 9 for y in centers[:-1]), height - 18]
+    lines = [
+        tag("line", x1=x, x2=x, y1=y - 9, y2=end, class_="grid")
+        for y, end in zip(centers, ends, strict=True)
+    ]
+    return [*lines, tick_label(text, x, height - 4)]
 
 
 def _score_marks(row: ScoreRow, x: float, text: str, axis: Axis, y: int) -> list[Markup]:

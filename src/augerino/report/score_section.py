@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from augerino.report.coordinate_result import Estimate
-from augerino.report.markup import Markup, join, named, tag
-from augerino.report.parts import percent, section, table
+from augerino.report.markup import Markup, join, named, percent, section, table, tag
+from augerino.report.result_reader import Estimate
 from augerino.report.run import Run
 from augerino.report.score_chart import ScoreRow, score_chart
 

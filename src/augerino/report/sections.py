@@ -1,77 +1,39 @@
-"""The sections on one run: the payoff and the verdicts, the evidence, the configuration."""
+"""The sections on one run: the verdicts, the evidence, the configuration."""
 
 from typing import Any
 
 from augerino.report import charts
 from augerino.report.bars import range_bar
-from augerino.report.coordinate_result import Change, CoordinateResult
 from augerino.report.gallery_section import gallery
-from augerino.report.markup import Markup, join, named, short, tag
-from augerino.report.parts import (
+from augerino.report.markup import (
+    Markup,
     answer_badge,
     figure,
     grid,
-    interval_text,
+    join,
     legend,
+    named,
     percent,
     section,
-    signed,
+    short,
     table,
+    tag,
     unbroken,
 )
-from augerino.report.payoff_section import payoff, payoff_summary
+from augerino.report.result_reader import (
+    Change,
+    CoordinateResult,
+    count,
+    entries,
+    items,
+    number,
+    records,
+    text,
+)
 from augerino.report.run import Orbit, Run
-from augerino.report.score_section import models
-from augerino.report.values import count, entries, items, number, records, text
 
 _MAX_CLASSES = 12  # in a table that is not folded
 _N_WORST = 5
-_SUMMARY = {
-    "symmetry": "with a limited range",
-    "full": "with the full range",
-    "none": "without a symmetry",
-    "undecided": "undecided",
-}
-
-
-def sections(run: Run, level: int = 2) -> Markup:
-    """All sections on one run; the headings start at `level`."""
-    parts = (
-        payoff,
-        verdicts,
-        models,
-        examples,
-        evidence,
-        distributions,
-        training,
-        orbits,
-        classes,
-        seeds,
-        configuration,
-    )
-    return join(*(part(run, level) for part in parts))
-
-
-def summary(run: Run) -> str:
-    """The payoff, the number of coordinates with each answer, and the numbers of samples."""
-    counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
-    answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
-    noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
-    found = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
-    if not answers:
-        found = f"{len(run.coordinates)} {noun} learned."
-    data = entries(run.result.get("data"))
-    train = count(data.get("train_items"))
-    test = count(data.get("test_items"))
-    parts = [payoff_summary(run.payoff), found]
-    if train is not None and test is not None:
-        trained = f"Trained on {_thousands(train)} samples"
-        parts.append(f"{trained}, evaluated on {_thousands(test)} held-out samples.")
-    return unbroken(" ".join(part for part in parts if part))
-
-
-def _thousands(number_of: int) -> str:
-    return f"{number_of:,}".replace(",", "\u202f")
 
 
 def verdicts(run: Run, level: int) -> Markup | None:
@@ -102,7 +64,7 @@ def _facts(c: CoordinateResult) -> str:
     if c.start_text:
         parts.append(f"start {c.start_text}")
     if c.interval is not None and not c.discrete:
-        parts.append(f"95 %: {interval_text(c, *c.interval)}")
+        parts.append(f"95 %: {c.interval_text(*c.interval)}")
     if c.true is not None:
         parts.append(f"true {c.unit.extent(c.true)}")
     return unbroken(" · ".join(parts))
@@ -162,9 +124,9 @@ def _change(title: str, change: Change | None, accuracy: str) -> Markup | None:
         return None
     parts = []
     if change.loss:
-        parts.append(f"loss {signed(change.loss)}")
+        parts.append(f"loss {change.loss.signed()}")
     if change.accuracy:
-        parts.append(f"{accuracy} {signed(change.accuracy, 100, ' points')}")
+        parts.append(f"{accuracy} {change.accuracy.signed(100, ' points')}")
     details = unbroken(", ".join(parts))
     return tag("p", tag("b", unbroken(title)), ": ", details, class_="facts")
 
@@ -187,19 +149,11 @@ def training(run: Run, level: int) -> Markup | None:
     if len(run.losses) > 1:
         figures.append(figure("training loss", charts.loss_plot([(run.losses, "learned")])))
     for c in run.coordinates:
-        curve = extent_curve(run, c)
+        curve = run.extent_curve(c)
         if len(curve) > 1:
             figures.append(figure(c.name, charts.extent_plot(c, [(curve, "learned")])))
     about = "The training loss and the extent of each coordinate after every epoch."
     return section("Training", about, grid(figures), level=level)
-
-
-def extent_curve(run: Run, c: CoordinateResult) -> list[float]:
-    """The extent of a coordinate at the start and after every epoch; empty without a history."""
-    curve = run.extents.get(c.name, [])
-    if not curve or c.start is None:
-        return curve
-    return [c.start, *curve]
 
 
 def orbits(run: Run, level: int) -> Markup | None:
@@ -296,7 +250,7 @@ def _extent_cell(c: CoordinateResult, value: float | None) -> str:
 
 def _span_cell(c: CoordinateResult, values: list[float | None]) -> str:
     known = [value for value in values if value is not None]
-    return interval_text(c, min(known), max(known)) if known else ""
+    return c.interval_text(min(known), max(known)) if known else ""
 
 
 def _percent_span(values: list[float | None]) -> str:

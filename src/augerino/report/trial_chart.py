@@ -4,11 +4,10 @@ import math
 from collections.abc import Sequence
 
 from augerino.report.axis import MARGIN, Axis, tick_label
-from augerino.report.coordinate_result import Estimate
 from augerino.report.markup import Markup, tag
 from augerino.report.payoff_result import Trial
-from augerino.report.plot import WIDTH, padded
-from augerino.report.scale import nice_ticks, short_number
+from augerino.report.plot import WIDTH, nice_ticks, padded, short_number
+from augerino.report.result_reader import Estimate
 
 _HEIGHT = 48  # of a row
 _CENTER = _HEIGHT // 2

@@ -400,7 +400,7 @@ class TestListed:
 
 
 def test_the_fingerprint_follows_the_contents(tmp_path, monkeypatch):
-    from augerino.data.readers import fingerprints
+    from augerino.data import opening
 
     class_folder(tmp_path / "a")
     class_folder(tmp_path / "b")
@@ -408,8 +408,8 @@ def test_the_fingerprint_follows_the_contents(tmp_path, monkeypatch):
     assert first == same and first.startswith("sha256:")
     save(picture(77), tmp_path / "b" / "cat" / "0.png")
     assert open_dataset(tmp_path / "b").fingerprint != first
-    monkeypatch.setattr(fingerprints, "WHOLE", 100)
-    monkeypatch.setattr(fingerprints, "SAMPLE", 3)
+    monkeypatch.setattr(opening, "FULLY_HASHED", 100)
+    monkeypatch.setattr(opening, "HASHED_FILES", 3)
     assert said(
         open_dataset(tmp_path / "a"), "names and sizes of all 10 files and the contents of 4"
     )

@@ -1,4 +1,4 @@
-"""Orders of sharded data: a single reader reads everything once, several have disjoint shards."""
+"""Orders of sharded data: a pass reads everything once, and few shards are read by two readers."""
 
 import numpy as np
 import pytest
@@ -41,19 +41,48 @@ def test_passes_differ_and_a_seed_repeats_them():
     assert list(sampler) == first != second
 
 
-@pytest.mark.parametrize("processes", [2, 3])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_each_reader_has_shards_of_its_own_and_all_read_as_often(processes, workers):
-    shards = shards_of(*[6, 9, 5, 8, 7, 10, 4, 6, 9, 5, 8, 7])
-    found = passes(shards, 6, processes=processes, workers=workers)
+UNEVEN = (6, 9, 5, 8, 7, 10, 4, 6, 9, 5, 8, 7)  # 84 samples
+
+
+@pytest.mark.parametrize("size", [6, 8, 50, 100])
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_several_readers_read_everything_once(size, processes, workers):
+    found = passes(shards_of(*UNEVEN), size, processes=processes, workers=workers)
     assert len({len(batches) for batches in found}) == 1
-    assert all(len(batch) == 6 // processes for batches in found for batch in batches)
+    seen = sorted(item for batches in found for batch in batches for item in batch)
+    n_last = sum(UNEVEN) % size
+    n_dropped = n_last if size < sum(UNEVEN) and n_last < 2 * processes else 0  # for batch norm
+    assert len(seen) == len(set(seen)) == sum(UNEVEN) - n_dropped
+    for step, batches in enumerate(zip(*found, strict=True)):
+        whole = size if (step + 1) * size <= sum(UNEVEN) else n_last
+        sizes = [len(batch) for batch in batches]
+        assert sum(sizes) == whole and max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_readers_share_only_the_shards_at_their_borders(processes, workers):
+    shards = shards_of(*UNEVEN)
+    found = passes(shards, 6, processes=processes, workers=workers)
     readers = [
         {int(shard) for batch in batches[worker::workers] for shard in shards[batch]}
         for batches in found
         for worker in range(workers)
     ]
-    assert sum(len(reader) for reader in readers) == len(set().union(*readers))
+    n_shared = sum(len(reader) for reader in readers) - len(UNEVEN)
+    assert 0 <= n_shared < len(readers)
+
+
+def test_readers_of_equal_shards_have_shards_of_their_own():
+    shards = shards_of(*[6] * 12)
+    found = passes(shards, 6, processes=2, workers=2)
+    readers = [
+        {int(shard) for batch in batches[worker::2] for shard in shards[batch]}
+        for batches in found
+        for worker in range(2)
+    ]
+    assert [len(reader) for reader in readers] == [3] * 4 and len(set().union(*readers)) == 12
 
 
 def test_a_batch_that_does_not_divide_is_still_dealt_out_whole():

@@ -71,7 +71,7 @@ def test_read_from_disk_they_are_the_same(tmp_path, streamed):
     )
     assert items == sorted((int(np.asarray(picture(i)).sum()), i % 2) for i in range(40))
     assert "Sizes and colours are those of 8 of the 40 images" in " ".join(source.notes)
-    workers = [y for _, y in StreamLoader(source.train, 8, shuffle=True, num_workers=2)]
+    workers = [y for _, y in StreamLoader(source.train, 5, shuffle=True, num_workers=2)]
     assert sum(map(len, workers)) == 32 and set(torch.cat(workers).tolist()) == {0, 1}
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from augerino.benchmark.payoff.trained import Outcome
-from augerino.diagnostics.bootstrap import RESAMPLES, percentile_interval
+from augerino.diagnostics.items import RESAMPLES, percentile_interval
 
 # 97.5 % quantiles of Student's t with 1 to 10 degrees of freedom.
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)

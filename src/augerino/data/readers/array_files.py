@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from augerino.data.readers import archives, layouts, sizes
+from augerino.data.readers import archives, layouts, pictures
 from augerino.data.readers.archives import ArrayHeader
 from augerino.data.readers.naming import INPUT_NAMES, PARTS, TARGET_NAMES, choose_parts, shown, some
 from augerino.data.readers.raw import RawDataset, ReadOptions
@@ -291,7 +291,7 @@ def _convert(arrays: dict[str, np.ndarray], options: ReadOptions, raw: RawDatase
         raw.kind = "masks"
         y = masks
         if options.size is not None:
-            y = sizes.resize_masks(torch.from_numpy(masks), options.size).numpy()
+            y = pictures.resize_masks(torch.from_numpy(masks), options.size).numpy()
     raw.shape = tuple(inputs.shape[1:])
     if layout.kind == "points" and ("count" in arrays or "charges" in arrays):
         inputs = _padded(inputs, arrays)
@@ -309,8 +309,8 @@ def _resized(x: Tensor, options: ReadOptions, raw: RawDataset) -> Tensor:
     if tuple(x.shape[2:]) == options.size:
         return x
     before = (x.shape[2], x.shape[3])
-    raw.notes.append(sizes.describe_resizing(before, before, options.size))
-    return sizes.resize(x, options.size)
+    raw.notes.append(pictures.describe_resizing(before, before, options.size))
+    return pictures.resize(x, options.size)
 
 
 def _as_masks(y: np.ndarray, x: Tensor, options: ReadOptions) -> np.ndarray | None:

@@ -12,9 +12,8 @@ from augerino.data.arrays import IGNORE
 from augerino.data.readers import streams
 from augerino.data.readers.folders import images_below, part_folders, subfolders
 from augerino.data.readers.naming import PARTS, choose_parts, shown, some
-from augerino.data.readers.pictures import Form, UnreadableImage, read_header, read_mask
+from augerino.data.readers.pictures import Form, UnreadableImage, crop_box, read_header, read_mask
 from augerino.data.readers.raw import RawDataset, ReadOptions
-from augerino.data.readers.sizes import crop_box
 from augerino.data.readers.streams import Bad, Files, ImageStream, Pictures, skipping
 from augerino.errors import InputError
 

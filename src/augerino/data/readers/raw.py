@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from augerino.data.arrays import IGNORE, Kind, Task
-from augerino.data.readers.sizes import Size
+from augerino.data.readers.pictures import Size
 
 Progress = Callable[[int, int], None]
 

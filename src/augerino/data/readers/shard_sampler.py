@@ -15,13 +15,13 @@ N_MIXED = 8  # shards whose samples are mixed
 class ShardSampler(Sampler[list[int]]):
     """Batches of indices, drawn from a few shards at a time.
 
-    At every pass the shards are shuffled and assigned to the processes, and within a process to its
-    workers, which load batches in turn. Each of these readers mixes the samples of `n_mixed` of its
-    shards at a time, so that every shard is read once, by one reader.
+    At every pass the shards are shuffled, laid end to end, and cut into one segment per reader: a
+    worker of a process, or a process without workers. The workers of a process load its batches in
+    turn. Each reader mixes the samples of `n_mixed` shards at a time. Only a shard at a cut is read
+    by more than one reader.
 
-    A single reader yields every sample once. Several readers yield equally many batches, although
-    shards differ in length: a reader with fewer samples repeats its first ones, and a reader with
-    more drops its last ones.
+    A pass yields every sample once, in equally many batches for every process. A last batch that is
+    too small for batch norm is dropped (see `count_batches`).
 
     Args:
         shards: shard of each sample, (n,).
@@ -48,46 +48,57 @@ class ShardSampler(Sampler[list[int]]):
         workers: int = 1,
         n_mixed: int = N_MIXED,
     ) -> None:
-        n_shards = len(np.unique(shards))
-        self.n_readers = processes * (workers if n_shards >= processes * workers else 1)
-        if n_shards < self.n_readers:  # split the data into as many shards as readers
-            shards = np.arange(len(shards)) * self.n_readers // len(shards)
         self.indices = np.argsort(shards, kind="stable")
         self.shard_ends = np.cumsum(np.unique(shards, return_counts=True)[1])
         self.batch_size = batch_size
         self.process = process
         self.processes = processes
+        self.workers = workers
         self.n_mixed = n_mixed
 
     def __len__(self) -> int:
-        if self.n_readers == 1:
-            return count_batches(len(self.indices), self.batch_size)
-        return max(1, len(self.indices) // self.batch_size)
+        return count_batches(len(self.indices), self.batch_size, self.processes)
 
     def __iter__(self) -> Iterator[list[int]]:
         seed = int(torch.empty((), dtype=torch.int64).random_().item())  # as torch's samplers do
         order = np.random.default_rng(seed).permutation(len(self.shard_ends))
-        n_own = self.n_readers // self.processes
-        readers = [
-            self._read(order[self.process * n_own + i :: self.n_readers], seed + i)
-            for i in range(n_own)
+        lengths = [
+            int(self._slice_sizes(process)[worker :: self.workers].sum())
+            for process in range(self.processes)
+            for worker in range(self.workers)
         ]
-        n_samples = len(range(self.process, self.batch_size, self.processes))
-        for step in range(len(self)):
-            yield list(itertools.islice(readers[step % n_own], n_samples))
+        cuts = np.cumsum([0, *lengths]).tolist()
+        first = self.process * self.workers
+        readers = [
+            self._read(self._segment(order, cuts[reader], cuts[reader + 1]), seed + reader)
+            for reader in range(first, first + self.workers)
+        ]
+        for step, n_samples in enumerate(self._slice_sizes(self.process).tolist()):
+            yield list(itertools.islice(readers[step % self.workers], n_samples))
 
-    def _read(self, shards: np.ndarray, seed: int) -> Iterator[int]:
-        """Yields the samples of some shards, mixing a few at a time.
+    def _slice_sizes(self, process: int) -> np.ndarray:
+        """Number of samples in the slice that a process takes of each batch, (batches,)."""
+        sizes = np.full(len(self), self.batch_size)
+        sizes[-1] = min(self.batch_size, len(self.indices) - self.batch_size * (len(self) - 1))
+        return (sizes - process + self.processes - 1) // self.processes
 
-        Repeats forever if there are several readers.
-        """
+    def _segment(self, order: np.ndarray, start: int, stop: int) -> list[np.ndarray]:
+        """Samples start to stop of the shards laid end to end in this order, by shard."""
+        pieces = []
+        n_before = 0
+        for shard in order:
+            samples = self._indices_of(shard)
+            piece = samples[max(start - n_before, 0) : max(stop - n_before, 0)]
+            if len(piece):
+                pieces.append(piece)
+            n_before += len(samples)
+        return pieces
+
+    def _read(self, pieces: list[np.ndarray], seed: int) -> Iterator[int]:
+        """Yields the samples of some shards, mixing a few shards at a time."""
         random = np.random.default_rng(seed)
-        while True:
-            for i in range(0, len(shards), self.n_mixed):
-                mixed = [self._indices_of(shard) for shard in shards[i : i + self.n_mixed]]
-                yield from random.permutation(np.concatenate(mixed)).tolist()
-            if self.n_readers == 1:
-                return
+        for i in range(0, len(pieces), self.n_mixed):
+            yield from random.permutation(np.concatenate(pieces[i : i + self.n_mixed])).tolist()
 
     def _indices_of(self, shard: int) -> np.ndarray:
         start = int(self.shard_ends[shard - 1]) if shard else 0

@@ -10,14 +10,21 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Sampler, Subset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, Subset
 
 from augerino.data.batches import count_batches
+from augerino.data.process_slices import ProcessSliceSampler
 from augerino.data.readers.naming import shown, some
-from augerino.data.readers.pictures import Form, Header, UnreadableImage, decode, read_header
+from augerino.data.readers.pictures import (
+    Form,
+    Header,
+    UnreadableImage,
+    decode,
+    describe_resizing,
+    read_header,
+)
 from augerino.data.readers.raw import Progress, ReadOptions
 from augerino.data.readers.shard_sampler import N_MIXED, ShardSampler
-from augerino.data.readers.sizes import describe_resizing
 from augerino.errors import InputError
 from augerino.runtime import distributed
 
@@ -206,23 +213,6 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
         else:
             return
         raise UnreadableImage(message)
-
-
-class ProcessSliceSampler(Sampler[list[int]]):
-    """Yields this process's slice of every batch of indices, so that it loads no other samples.
-
-    All processes must draw the same order.
-    """
-
-    def __init__(self, batches: BatchSampler) -> None:
-        self.batches = batches
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for batch in self.batches:
-            yield batch[distributed.rank() :: distributed.world()]
 
 
 class Loaded(NamedTuple):

@@ -1,11 +1,73 @@
-"""The result of one coordinate, read from result.json and policy.json."""
+"""Reads result.json: JSON values of unknown type, and the result of each coordinate."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from augerino.coordinate import Unit
-from augerino.report.scale import unit_of
-from augerino.report.values import entries, items, number, numbers, pair, records, text
+from augerino.coordinate import Unit, unit_of
+
+LARGEST = 1e12  # larger numbers are neither extents nor losses, and would overflow a drawing
+
+
+def number(value: Any) -> float | None:
+    """A finite number of a reasonable size, or None.
+
+    Example:
+        >>> number(2), number("2"), number(True), number(float("nan"))
+        (2.0, None, None, None)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= LARGEST and math.isfinite(value) else None
+
+
+def count(value: Any) -> int | None:
+    """An integer of at least 0, or None."""
+    found = number(value)
+    if found is None or found < 0 or found != int(found):
+        return None
+    return int(found)
+
+
+def text(value: Any, otherwise: str = "") -> str:
+    """A text, or a number as text."""
+    if isinstance(value, str):
+        return value
+    found = number(value)
+    if found is None:
+        return otherwise
+    return str(value) if isinstance(value, int) else f"{found:g}"
+
+
+def items(value: Any) -> list[Any]:
+    """A list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def entries(value: Any) -> dict[str, Any]:
+    """A mapping, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def records(value: Any) -> list[dict[str, Any]]:
+    """The mappings of a list."""
+    return [entry for entry in items(value) if isinstance(entry, dict)]
+
+
+def numbers(value: Any) -> list[float] | None:
+    """A list of numbers, or None if it is empty or contains anything else."""
+    found = [number(entry) for entry in items(value)]
+    known = [entry for entry in found if entry is not None]
+    return known if known and len(known) == len(found) else None
+
+
+def pair(value: Any) -> tuple[float, float] | None:
+    """Two numbers, the lower one first, or None."""
+    found = numbers(value)
+    if found is None or len(found) != 2:
+        return None
+    return min(found), max(found)
+
 
 ANSWERS = ("symmetry", "full", "none", "undecided")
 _MAX_DEPTH = 8  # of products within products
@@ -18,6 +80,19 @@ class Estimate:
     mean: float
     low: float | None
     high: float | None
+
+    def signed(self, factor: float = 1.0, suffix: str = "") -> str:
+        """The mean with its sign and its interval, for a change."""
+
+        def write(value: float) -> str:
+            if abs(factor * value) < 1e-9:
+                return "0"
+            return f"{factor * value:+.3g}".replace("-", "−")
+
+        mean = write(self.mean) + suffix
+        if self.low is None or self.high is None:
+            return mean
+        return f"{mean} (95 %: {write(self.low)} to {write(self.high)})"
 
 
 @dataclass(frozen=True)
@@ -82,6 +157,13 @@ class CoordinateResult:
         if self.support is not None or self.learned is None:
             return self.support
         return -abs(self.learned), abs(self.learned)
+
+    def interval_text(self, low: float, high: float) -> str:
+        """An interval of extents: "±43.1° to ±46.8°", or the larger factors "×1.08 to ×1.27"."""
+        first = self.unit.edge(low)
+        if self.unit.suffix.startswith(" "):
+            first = first.removesuffix(self.unit.suffix)
+        return f"{first} to {self.unit.edge(high)}"
 
 
 def read_coordinates(result: dict[str, Any], policy: Any) -> list[CoordinateResult]:
