@@ -35,7 +35,7 @@ from augerino.learning.candidates import (
 # The fraction of the samples in a trial divided by its fraction of the steps: a trial has five
 # sixths of the epochs of the full training.
 SAMPLES_PER_STEP = 1.2
-SMALLEST_PART = 30  # training samples of a trial
+SMALLEST_PART = 100  # training samples of a trial
 MIN_TEMPERATURE = 0.2
 MAX_TEMPERATURE = 20.0
 
@@ -194,13 +194,13 @@ def _loss_at(log_prob: Tensor, y: Tensor, log_temperature: float) -> Tensor:
 def count_parts(trial_length: float, n_samples: int) -> int:
     """The number of parts of the training samples, one of which a trial trains on.
 
-    Small data are split into fewer parts, of at least 30 samples where possible.
+    Small data are split into fewer parts, of at least 100 samples where possible.
 
     Example:
         >>> [count_parts(length, 1000) for length in (1 / 6, 0.25, 0.5, 1.0)]
         [5, 3, 2, 2]
-        >>> [count_parts(1 / 6, n) for n in (60, 100, 150)]
-        [2, 3, 5]
+        >>> [count_parts(1 / 6, n) for n in (60, 300, 400)]
+        [2, 3, 4]
     """
     parts = round(1 / (SAMPLES_PER_STEP * trial_length))
     return max(2, min(parts, n_samples // SMALLEST_PART))
