@@ -31,7 +31,8 @@ def write_outcome(outcome):
     files.write_json(outcome.folder.path / "result.json", outcome.learned.extent)
 
 learn.write_outcome = write_outcome
-words = "learn --epochs 3 --coordinates rotate --no-baseline --width 8 --out".split()
+words = "learn --epochs 3 --coordinates rotate --no-baseline --width 8".split()
+words += ["--trial-length", "0", "--out"]
 assert main([*words, disk + "/whole"]) == 0
 size = Path(disk, "whole", "checkpoint.safetensors").stat().st_size
 # Leaves space for one more checkpoint, but not for two.

@@ -233,10 +233,10 @@ def test_torchrun_leaves_one_run_one_report_and_one_voice(data):
     assert {"result.json", "report.html", "policy.json", "checkpoint.safetensors", "model"} <= {
         p.name for p in run.iterdir()
     }
-    assert [line.split()[:4] for line in done.stdout.splitlines() if " epoch 3/3" in line] == [
-        ["seed", "0:", "epoch", "3/3"],
-        ["seed", "1:", "epoch", "3/3"],
-    ]
+    last = [line for line in done.stdout.splitlines() if " epoch 3/3" in line]
+    assert last[0].startswith("seed 0: ") and last[-1].startswith("seed 1: ")
+    assert any(line.startswith("final model: ") for line in last)
+    assert len({line.split(" epoch")[0] for line in last}) == len(last)  # no training twice
     assert done.stdout.count("Report:") == 1
     assert json.loads((run / "result.json").read_text())["models"][-1]["items"] == 24
 
@@ -299,4 +299,4 @@ def test_a_killed_process_ends_the_job_and_one_process_can_go_on(data, victim):
     if victim == 0:
         alone = [sys.executable, "-m", "augerino", "learn", "--resume", "run"]
         subprocess.run(alone, cwd=data, check=True, capture_output=True, timeout=LIMIT)
-        assert len(json.loads((data / "run" / "history.json").read_text())) == 100
+        assert len(json.loads((data / "run" / "history.json").read_text())) == 80  # then settled
