@@ -125,6 +125,7 @@ class TestPayoff:
         )
         assert self.payoff("no", Estimate(-3.0, -4.0, -2.0)).startswith("Do not use it: −3.0")
         assert self.payoff("undecided", Estimate(0.1, -1.0, 1.2)).startswith("Undecided: +0.1")
+        assert self.payoff("undecided", Estimate(0.0, 0.0, 0.0)).startswith("No difference from")
         assert self.payoff("none", None).startswith("Not worth it here")
 
     def test_a_paired_gain_changes_its_sign_with_the_order(self):

@@ -141,6 +141,12 @@ class TestCalibration:
         plain = torch.nn.functional.cross_entropy(sure, y)
         assert plain > math.log(4) > calibrated_loss(sure.log_softmax(1), y).mean()
 
+    def test_networks_that_solve_a_task_are_equally_good(self):
+        y = torch.arange(100) % 4
+        right = torch.nn.functional.one_hot(y, 4).double()
+        losses = [calibrated_loss((s * right).log_softmax(1), y) for s in (5.0, 30.0)]
+        assert torch.equal(*losses)
+
 
 class TestSplit:
     def test_every_sample_is_in_one_part_and_every_class_in_both(self):

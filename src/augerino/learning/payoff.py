@@ -53,6 +53,8 @@ class Payoff:
                 "Not worth it here: in the trials, no policy did better than no augmentation. "
                 "The model was trained without augmentation."
             )
+        if self.gain.low == self.gain.high == 0:
+            return f"No difference from no augmentation on {self.n_items} held-out samples."
         heads = {"yes": "Use it", "no": "Do not use it", "undecided": "Undecided"}
         text = f"{heads[self.answer]}: {self._text(self.gain)} over no augmentation"
         return f"{text}, on {self.n_items} held-out samples."

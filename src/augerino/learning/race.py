@@ -36,6 +36,7 @@ from augerino.learning.candidates import (
 # sixths of the epochs of the full training.
 SAMPLES_PER_STEP = 1.2
 SMALLEST_PART = 100  # training samples of a trial
+SOLVED = 0.001  # loss in nats below which samples count as equally solved
 MIN_TEMPERATURE = 0.2
 MAX_TEMPERATURE = 20.0
 
@@ -166,7 +167,8 @@ def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
     r"""Computes \(-\log \mathrm{softmax}(\log p / T)_y\) at the temperature T with the lowest mean.
 
     A network without augmentation is often right but far too sure. Its log-loss would be worse than
-    that of a network that knows nothing; at the best temperature it is not.
+    that of a network that knows nothing; at the best temperature it is not. The loss of a sample is
+    at least 0.001, so that policies that all solve a task are equally good.
 
     Reference: Guo et al. (2017), "On Calibration of Modern Neural Networks".
 
@@ -184,7 +186,7 @@ def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
             high = right
         else:
             low = left
-    return _loss_at(log_prob, y, (low + high) / 2)
+    return _loss_at(log_prob, y, (low + high) / 2).clamp_min(SOLVED)
 
 
 def _loss_at(log_prob: Tensor, y: Tensor, log_temperature: float) -> Tensor:
