@@ -81,6 +81,8 @@ class TestLearn:
         assert result["seconds"] > 0
         assert result["command"] == shlex.join(["augerino", *words])
         assert ag.Policy.load(folder / "policy.json").sentence() == result["policy"]["sentence"]
+        ranges = ag.Policy.load(folder / "ranges.json").augmentation()
+        assert ranges.extent == pytest.approx(result["bounds"])
         history = ag.History.from_json(json.loads((folder / "history.json").read_text()))
         assert history.epochs[-1].extent == pytest.approx(result["bounds"])
         assert json.loads((folder / "config.json").read_text())["recipe"]["epochs"] == 2

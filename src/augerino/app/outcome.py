@@ -125,7 +125,10 @@ def _print(trained: Trained, outcome: measuring.Outcome, report: str) -> None:
         bounds = [learned.extent, *(other.extent for other in trained.others)]
         screen.print_seeds(learned.augmentation, bounds)
     has_images = trained.dataset.kind in ("images", "masks")
-    command = ["augerino", "export", str(trained.folder.path), "--to"]
+    source = trained.folder.path
+    if learned.choice is not None and not learned.choice.augmentation.names:
+        source /= "ranges.json"  # there is no policy to export, but there are ranges
+    command = ["augerino", "export", str(source), "--to"]
     export = shlex.join([*command, "torchvision" if has_images else "policy"])
     method = "the gradient"
     if learned.n_probe_items:

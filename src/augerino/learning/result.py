@@ -16,6 +16,7 @@ from augerino.diagnostics import CoordinateEvidence, Estimate, Score, Verdict
 from augerino.diagnostics.examples import write_gallery
 from augerino.learning.outcome import Outcome
 from augerino.runtime import files
+from augerino.saving.policy import Policy
 
 VERSION = 2  # of the format of result.json
 
@@ -39,7 +40,7 @@ def write_result(
     *,
     more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes history.json, policy.json and, last, result.json, which marks a run as finished.
+    """Writes history.json, policy.json, ranges.json and, last, result.json, which ends a run.
 
     Args:
         folder: existing folder.
@@ -49,6 +50,7 @@ def write_result(
     learned = outcome.learned
     files.write_json(folder / "history.json", learned.history.to_json())
     learned.policy.save(folder / "policy.json")
+    Policy.of(learned.augmentation).save(folder / "ranges.json")
     files.write_json(folder / "result.json", {**result(outcome), **(more or {})})
 
 
