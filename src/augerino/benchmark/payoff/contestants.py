@@ -16,11 +16,12 @@ from augerino.benchmark.payoff.image_cells import require_file
 from augerino.benchmark.payoff.trained import Outcome, make_net, scores, train
 from augerino.errors import InputError
 from augerino.learning.learn import learn
+from augerino.learning.learned import Choice, Learned
 from augerino.learning.methods import MIN_HOLDOUT
 from augerino.learning.recipe import Recipe
 from augerino.nets.policies.published import PublishedPolicy
 
-Train = Callable[[Cell, Split, int], nn.Module]
+Train = Callable[[Cell, Split, int], nn.Module | Learned]
 #: A user's way to train: (makes a network, (inputs, targets), seed) -> trained model.
 OwnRecipe = Callable[[Callable[[], nn.Module], Any, int], nn.Module]
 FAST_AUTO_AUGMENT = "fast_autoaugment_cifar10.json"
@@ -64,8 +65,9 @@ class Contestant:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             began = time.process_time()
-            model = self.train(cell, split, seed)
+            trained = self.train(cell, split, seed)
             seconds = time.process_time() - began
+            model = trained.model if isinstance(trained, Learned) else trained
             items, one_view = scores(cell, split, model, seed)
         return Outcome(
             cell=cell.name,
@@ -74,7 +76,19 @@ class Contestant:
             items=items,
             one_view=one_view,
             seconds=seconds,
+            notes=_notes(trained.choice) if isinstance(trained, Learned) else {},
         )
+
+
+def _notes(choice: Choice | None) -> dict[str, Any]:
+    """The policy step as data: the chosen policy, its test copies, and the loss of each trial."""
+    if choice is None:
+        return {}
+    return {
+        "policy": choice.name,
+        "copies": choice.copies.text,
+        "trial_losses": {trial.name: round(trial.loss, 4) for trial in choice.race.trials},
+    }
 
 
 class InTraining(nn.Module):
@@ -144,10 +158,10 @@ def _probe(cell: Cell, split: Split, seed: int, *, refit: bool) -> nn.Module:
     return learn(untrained, split.train, augmentation=augmentation, recipe=recipe).model
 
 
-def _learned(cell: Cell, split: Split, seed: int) -> nn.Module:
+def _learned(cell: Cell, split: Split, seed: int) -> Learned:
     """`ag.learn` with its defaults and the budget of the cell."""
     recipe = cell.recipe(len(split.train[1]), seed)
-    return learn(make_net(cell, split, seed), split.train, recipe=recipe).model
+    return learn(make_net(cell, split, seed), split.train, recipe=recipe)
 
 
 def all_contestants(data: str | None = None) -> dict[str, Contestant]:

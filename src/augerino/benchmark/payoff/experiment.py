@@ -115,6 +115,7 @@ def trial(settings: Payoff, row: Case, seed: int, data: str | None) -> Trial:
         "one_view": round(outcome.one_view, 4),
         "cpu_seconds": round(outcome.seconds, 2),
         "items": _packed(outcome.items, cell.is_regression),
+        **({"notes": outcome.notes} if outcome.notes else {}),
     }
 
 
@@ -145,6 +146,7 @@ def board(settings: Payoff, trials: list[Trial]) -> Leaderboard:
             items=_unpacked(trial["items"]),
             one_view=trial["one_view"],
             seconds=trial["cpu_seconds"],
+            notes=trial.get("notes", {}),
         )
         for trial in trials
         if "skipped" not in trial

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ class Outcome:
             or its absolute error.
         one_view: mean score of the network alone, on unmoved test items.
         seconds: of CPU time in training, all of it included; 0 if it is not known.
+        notes: for `learned`, the chosen policy, its test copies and the trials behind the choice.
     """
 
     cell: str
@@ -43,6 +44,7 @@ class Outcome:
     items: Tensor
     one_view: float
     seconds: float = 0.0
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def score(self) -> float:
