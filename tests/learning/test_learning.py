@@ -182,6 +182,20 @@ def test_a_given_network_and_augmentation_are_used():
     assert learned.model.net is net and set(learned.extent) == {"brightness"}
 
 
+@pytest.mark.parametrize("method", ["probe", "gradient"])
+def test_fixed_parts_stay_fixed_and_learned_ones_learnable(method):
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 8), torch.nn.Linear(8, 4))
+    net[1].requires_grad_(False)
+    augmentation = ag.Chain(
+        ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.3])),
+        ag.Augmentation(ag.Affine2d("scale"), ag.Uniform([0.2])).requires_grad_(False),
+    )
+    settings = {"epochs": 1, "method": method, "trial_length": 0.0}
+    before = [p.requires_grad for p in (*net.parameters(), *augmentation.parameters())]
+    learned = ag.learn(net, (DATA.x, DATA.y), augmentation=augmentation, **settings)
+    assert [p.requires_grad for p in learned.model.parameters()] == before
+
+
 def test_a_seed_repeats_and_the_global_random_state_is_unchanged():
     before = torch.get_rng_state()
     for method in ("probe", "gradient"):

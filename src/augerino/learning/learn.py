@@ -180,7 +180,7 @@ def train(
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
-    model.requires_grad_()
+    method.resume_gradients()
     return Learned(
         model=model.eval(),
         objective=objective,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
 from augerino.data.batches import Batches, CheckedBatches
 from augerino.distributions import parts_of
@@ -37,6 +38,7 @@ class Method:
         settled_after: number of epochs after which a probe has fixed the extents; None without one.
         unfinished: returns the names of the coordinates whose extents had not converged.
         task_score: returns the task score when a probe fixed the extents; None without a probe.
+        paused: learned parameters of the augmentation that need no gradient during the training.
     """
 
     loader: Any
@@ -48,6 +50,12 @@ class Method:
     settled_after: int | None
     unfinished: Callable[[], tuple[str, ...]]
     task_score: Callable[[], float | None]
+    paused: tuple[nn.Parameter, ...] = ()
+
+    def resume_gradients(self) -> None:
+        """Lets parameters that were fixed during the training require gradients again."""
+        for parameter in self.paused:
+            parameter.requires_grad_()
 
 
 def choose_method(
@@ -187,6 +195,7 @@ def _probe_method(
         chunk=recipe.batch_size,
         settings=recipe.probe,
     )
+    paused = tuple(p for p in model.augmentation.parameters() if p.requires_grad)
     model.augmentation.requires_grad_(False)  # saves the gradient of the transform
     groups = param_groups(model, weight_decay=recipe.weight_decay)
     optimizer = torch.optim.Adam(groups, lr=recipe.lr)
@@ -201,6 +210,7 @@ def _probe_method(
         settled_after=min(epochs, math.ceil(recipe.probe.stop * steps / len(part))),
         unfinished=lambda: probe.unfinished,
         task_score=lambda: probe.task_score,
+        paused=paused,
     )
 
 
