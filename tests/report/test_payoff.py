@@ -118,7 +118,7 @@ class TestTrials:
         assert "Policy: shift up to 12.5 % of the image in every image; flip half ." in text
         assert "Predictions: 4 copies at 0.5 of the strength ." in text
         assert "Each trial is a short training with one candidate policy" in text
-        assert "on 1333 training samples that it has not seen" in text
+        assert "on 1333 other training samples" in text
 
     def test_one_row_per_trial_in_their_order_and_one_is_chosen(self, run):
         rows = rows_of(render([read_run(run)]))
