@@ -44,7 +44,7 @@ class Element:
         return self.transform.inverse(y, self.t)
 
     def coverage(self, y: Tensor) -> Tensor | None:
-        r"""Computes \(g^{-1} g 1\), the fraction of each place of y that survives, in [0, 1].
+        r"""Computes \(g^{-1} g 1\), the fraction of each value of y that survives, in [0, 1].
 
         None if everything survives.
         """
@@ -211,7 +211,7 @@ class Augmentation(nn.Module):
         return Element(self.transform, self.distribution.quadrature_points(n).detach())
 
     def forward(self, x: Any) -> Any:
-        """Transforms each sample of a batch by an element of its own.   x: (B, ...)"""
+        """Transforms each sample of a batch by its own element.   x: (B, ...)"""
         return self.sample(tree.batch_size(x))(x)
 
     def only(self, *names: str) -> "Augmentation":

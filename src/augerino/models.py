@@ -26,8 +26,8 @@ class Average:
 
     Args:
         name: unique name, as stored in files.
-        before: applied to the outputs of the network, (B, ...).
-        after: applied to the mean.
+        before: function of the outputs of the network, (B, ...).
+        after: function of the mean.
         alone: computes `after(before(y))` for a single copy without its rounding error.
     """
 
@@ -101,7 +101,7 @@ class InvariantModel(nn.Module):
 
     @property
     def followed(self) -> tuple[str, ...]:
-        """The coordinates under which outputs are equivariant: none, they are invariant."""
+        """The coordinates under which outputs are equivariant: none, as outputs are invariant."""
         return ()
 
     def __init__(
@@ -121,7 +121,7 @@ class InvariantModel(nn.Module):
                 raise InputError(f"{name} must be at least 1, but got {value}.")
         if not isinstance(average, Average):
             raise InputError(
-                "average is one of ag.mean, ag.mean_log_prob and ag.mean_prob, "
+                "average must be one of ag.mean, ag.mean_log_prob and ag.mean_prob, "
                 f"but got {average!r}."
             )
         self.net = net

@@ -24,13 +24,13 @@ class Dataset:
 
     Args:
         name: short name, used for the run folder.
-        kind: of the inputs.
+        kind: kind of the inputs.
         task: classification, regression or segmentation.
         train: training part.
         test: held-out part; None if there is none.
         class_names: one per class; empty for regression.
         n_outputs: number of network outputs: one per class, or per regression target.
-        shape: of one input, channels first.
+        shape: shape of one input, channels first.
         path: source path, or the name of an embedded dataset.
         fingerprint: digest of its files or its seed; equal for equal data.
         notes: detected properties and applied conversions, one sentence each.

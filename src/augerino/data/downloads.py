@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 class Remote:
     """A public file with its checksum: SHA-256, or MD5 if its authors published no other.
 
-    MD5 detects damaged files, and files replaced by anybody but the authors.
+    MD5 detects damaged and replaced files; only the authors could have prepared a collision.
 
     Args:
         name: file name in the cache.
@@ -61,7 +61,7 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
 
     Args:
         remote: file to fetch.
-        progress: called with the bytes so far and, if known, the total.
+        progress: called with the number of bytes so far and the total, if that is known.
     """
     path = cache_folder() / remote.name
     if path.is_file():

@@ -14,7 +14,7 @@ from augerino.data.readers.raw import RawDataset
 from augerino.data.readers.streams import ImageStream
 from augerino.errors import InputError
 
-FEWEST = 3  # one to test and two to train on, since batch norm cannot train on one
+FEWEST = 3  # one test sample and two training samples, since batch norm needs two
 
 
 def mark_test_part(raw: RawDataset, fraction: float, seed: int) -> np.ndarray:
@@ -231,7 +231,7 @@ def split_off_by_content(held: np.ndarray, fraction: float, seed: int) -> np.nda
     training part, since they cannot be evaluated.
 
     Args:
-        held: which classes each sample contains, (n, K) bool.
+        held: whether each sample contains each class, (n, K) bool.
         fraction: fraction of the samples, between 0 and 1; fewer are selected if classes are rare.
         seed: seed of a private generator.
 

@@ -102,7 +102,7 @@ class FCDenseNet(nn.Module):
         growth: output maps of each layer of a dense block.
         layers: layers of each dense block: down, bottom, up. An odd number of entries.
         first: maps of the first convolution.
-        dropout: probability, after each convolution inside.
+        dropout: dropout probability after each convolution inside.
         checkpointing: recompute the inside of layers in the backward pass, which needs less memory
             and gives the same result.
 

@@ -69,7 +69,7 @@ class PolicyChoice:
         copies_text: the copies that are averaged for a prediction, in words.
         standard: name of the field's standard policy among the trials.
         n_samples: number of samples on which the trials were evaluated.
-        trials: in the order in which they were run; the first one is without augmentation.
+        trials: trials in the order of their runs; the first one is without augmentation.
     """
 
     name: str

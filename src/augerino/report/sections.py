@@ -32,7 +32,7 @@ from augerino.report.result_reader import (
 )
 from augerino.report.run import Orbit, Run
 
-_MAX_CLASSES = 12  # in a table that is not folded
+_MAX_CLASSES = 12  # largest number of classes in a table that is not folded
 _N_WORST = 5
 
 

@@ -206,7 +206,7 @@ def _encode(module: Any) -> Any:
         "settings": {key: _encode(value) for key, value in settings.items()},
     }
     parameters = dict(module.named_parameters(recurse=False))
-    # Haar has no parameter that would show in which precision it draws.
+    # Haar has no parameter from which the precision could be inferred.
     if parameters or isinstance(module, distributions.Haar):
         like = next(iter(parameters.values())) if parameters else module.extent
         data["dtype"] = str(like.dtype).removeprefix("torch.")

@@ -16,8 +16,8 @@ class _Words(NamedTuple):
     """An operation in words.
 
     Args:
-        bare: after "never".
-        before: before an amount; empty if it is `bare`.
+        bare: form after "never".
+        before: form before an amount; empty if it equals `bare`.
     """
 
     bare: str
@@ -50,7 +50,7 @@ _DISCRETE = {
 
 
 class _Clause(NamedTuple):
-    """What is done, and in which fraction of the samples."""
+    """An operation in words, and the fraction of the samples that it changes."""
 
     text: str
     rate: float
@@ -64,7 +64,7 @@ def sentence(coordinates: Iterable[LearnedCoordinate], samples: str = "images") 
     Clauses are sorted by their rates. Negligible ranges follow as "never ...".
 
     Args:
-        coordinates: with their ranges and rates.
+        coordinates: coordinates with their ranges and rates.
         samples: plural of the inputs: "images", "signals", "clouds" or "samples".
     """
     groups = _grouped(list(coordinates))

@@ -26,7 +26,7 @@ class Transform(nn.Module):
     - `inverse(y, t)`, which equivariance needs
     - `coverage(y, t)` and `mixes_with_padding`, if g followed by its inverse loses part of the
       input
-    - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and the like
+    - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and other outputs
     - `settings()`, the arguments of the constructor, so that the transform can be saved
     - `smooth = False`, if the gradient along t is not the derivative of the values, and
       `has_gradient = False`, if it is 0 because the values jump
@@ -351,7 +351,7 @@ class Compose(Transform):
     reverse order.
 
     Args:
-        transforms: with distinct coordinate names.
+        transforms: the transforms, with distinct coordinate names.
     """
 
     def __init__(self, transforms: Sequence[Transform]) -> None:

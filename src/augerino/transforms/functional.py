@@ -139,11 +139,11 @@ def _points(
     that one matrix product gives the sampling grid of a batch.
 
     Args:
-        height: of the input.
-        width: of the input.
+        height: height of the input.
+        width: width of the input.
         window: (rows, columns) of the output.
-        dtype: of the results.
-        device: of the results.
+        dtype: dtype of the results.
+        device: device of the results.
     """
     rows, columns = window
     half_x, half_y = frame(height, width)

@@ -19,9 +19,9 @@ _NAMES = ("shift_x", "shift_y")
 class PixelShift(ImageTransform):
     r"""Shifts images by whole pixels: right by \(t_x W / 2\), down by \(t_y H / 2\), rounded.
 
-    As "random crop with padding", it leaves pixels as they are. `Affine2d` interpolates between
-    them, which also blurs. The shift jumps with t, so there is no useful gradient
-    (`smooth = False`). The inverse is the shift by -t; pixels that left the image are lost.
+    Like "random crop with padding", it does not interpolate; `Affine2d` does, which also blurs.
+    The shift jumps with t, so there is no useful gradient (`smooth = False`). The inverse is the
+    shift by -t; pixels that left the image are lost.
 
     Args:
         names: "x", "y", or the full coordinate names; none means both.

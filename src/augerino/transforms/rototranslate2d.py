@@ -28,12 +28,12 @@ class RotoTranslate2d(Transform):
     A left action with the directions of `Affine2d`: positive `rotate` (radians) turns the image
     clockwise, positive `translate_x` and `translate_y` (pixels) then move it right and down. By
     contrast, `Affine2d("rotate", "translate_x")` does both at once, along an arc. The inverse moves
-    back first, then rotates back. Outside the image lie zeros.
+    back first, then rotates back. Values outside the image are 0.
 
     With `padding`, `forward` returns a larger canvas with a margin on all four sides, so that
     corners survive a rotation and its inverse; `inverse` takes a map on the canvas and crops it. A
-    padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, holds every
-    rotation. Because the coordinates are in pixels, the input of `inverse` must have the
+    padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, is enough
+    for every rotation. Because the coordinates are in pixels, the input of `inverse` must have the
     resolution of the canvas; for outputs of lower resolution, use `Affine2d`.
 
     Reference: Benton, Finzi, Izmailov, Wilson (2020), appendix on semantic segmentation.

@@ -142,9 +142,9 @@ class NoiseLevel(Transform):
     limit, t = 1, the noise is as strong as the signal. The sign of t is irrelevant.
 
     A transform has no random state, so \(n(x, t)\) is a deterministic function: a hash of the bits
-    of x and t (as float32) seeds the noise of each input. Equal pairs get equal noise, and any
-    other pair gets independent noise. Values therefore jump between neighbouring t. The gradient
-    along t is \(\sigma(x)\, n\) with n held fixed, as for a reparametrised sample; finite
+    of x and t (as float32) seeds the noise of each input. Equal pairs get equal noise, and
+    different pairs get independent noise. Values therefore jump between neighbouring t. The
+    gradient along t is \(\sigma(x)\, n\) with n held fixed, as for a reparametrised sample; finite
     differences disagree with it (`smooth = False`). There is no inverse.
 
     Example:

@@ -421,7 +421,7 @@ class TestWithoutTheLibrary:
         for augmentation, kind in ((lens, "On"), (own, "Curve")):
             for policy in (augmentation, ag.Policy.of(augmentation)):
                 with pytest.raises(
-                    ag.InputError, match=f"holds {kind}, which cannot be exported to {library}"
+                    ag.InputError, match=f"contains {kind}, which cannot be exported to {library}"
                 ):
                     exporting.standalone(policy, library)
 
@@ -430,7 +430,7 @@ class TestWithoutTheLibrary:
         class Gamma(Curve):
             pass
 
-        with pytest.raises(ag.InputError, match="holds a Gamma of your own, which cannot be"):
+        with pytest.raises(ag.InputError, match="contains a Gamma of your own, which cannot be"):
             exporting.standalone(ag.Augmentation(Gamma(), ag.Uniform([0.3])), library)
 
     @each

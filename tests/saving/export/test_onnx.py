@@ -96,7 +96,7 @@ def test_an_equivariant_model_too(tmp_path):
 
 def test_an_existing_file_is_kept(tmp_path):
     (tmp_path / "m.onnx").write_text("mine")
-    with pytest.raises(ag.InputError, match="exists already and nothing is overwritten"):
+    with pytest.raises(ag.InputError, match="already exists and is not overwritten"):
         exporting.to_onnx(model(), torch.rand(1, 3, 8, 8), tmp_path / "m.onnx")
 
 

@@ -79,8 +79,8 @@ def read_arrays(content: bytes, name: str) -> dict[str, Any]:
     Keys are converted to text.
 
     Args:
-        content: of the file.
-        name: of the file, for messages.
+        content: bytes of the file.
+        name: name of the file, for error messages.
     """
     try:
         _check_memory(content)

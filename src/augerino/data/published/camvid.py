@@ -66,7 +66,7 @@ def camvid(folder: str | Path | None = None) -> Streets:
     if found is None:
         where = "" if folder is None else f" in {shown(folder)}"
         raise InputError(
-            f"CamVid was not found{where}: give the folder that holds the SegNet release "
+            f"CamVid was not found{where}: give the folder that contains the SegNet release "
             f"(train, trainannot, val, ...) or {SMALL} with --data DIR."
         )
     return _read_small(found)
@@ -181,7 +181,7 @@ def rotated(images: Tensor, masks: Tensor, seed: int = 0) -> tuple[Tensor, Tenso
     Args:
         images: (N, C, H, W), bytes.
         masks: (N, H, W), bytes.
-        seed: of the angles.
+        seed: seed of the angles.
     """
     if len(images) != len(masks) or images.shape[-2:] != masks.shape[-2:]:
         raise InputError(

@@ -94,7 +94,7 @@ def read_arrays(
         path: printable path of the dataset, for error messages.
         headers: shape and type of each array.
         load: loads arrays by name.
-        options: of the reader.
+        options: options of the reader.
         raw: dataset to complete, in place.
     """
     places = _assign(path, headers, options)

@@ -154,11 +154,11 @@ def load_files(
 
     Args:
         root: folder of the dataset.
-        names: of the files, relative to root.
+        names: names of the files, relative to root.
         targets: one per file.
         tests: whether each file is in the test part; None if there is no test part.
         notes: notes to put before those on the images.
-        options: of the reader.
+        options: options of the reader.
     """
     loaded = streams.load(Files(root, names), options)
     test = None

@@ -29,7 +29,7 @@ class Masks:
         pictures: the encoded masks.
         form: size of the decoded masks.
         table: class number in a file -> class, (HIGHEST + 1,) uint8.
-        holds: which classes each mask contains, (n, K) bool.
+        holds: whether each mask contains each class, (n, K) bool.
     """
 
     def __init__(

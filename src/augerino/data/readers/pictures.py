@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm")
 # Without formats such as EPS, for which Pillow starts other programs.
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF", "PPM")
-LARGEST_WHOLE = 4096 * 4096  # most pixels of an image that is not resized
-LARGEST_SHRUNK = 100_000_000  # most pixels of an image that is resized
-LARGEST_SIDE = 4096  # of a size given by the user
+LARGEST_WHOLE = 4096 * 4096  # largest number of pixels of an image that is not resized
+LARGEST_SHRUNK = 100_000_000  # largest number of pixels of an image that is resized
+LARGEST_SIDE = 4096  # largest side of `size`, in pixels
 _CHUNK = 256  # images resized at once, to avoid a float copy of the whole dataset
 _ORIENTATION = 0x0112
 

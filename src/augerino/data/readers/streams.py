@@ -31,11 +31,11 @@ from augerino.runtime import distributed
 Bad = dict[str, str]  # name of each unreadable image -> error message
 HINT = "Repair or remove it, or skip unreadable files with --skip-bad."
 MAX_HEADERS = 2000  # headers read in advance, if the shards are larger than MEMORY
-MEMORY = 512 * 2**20  # most bytes of decoded images in memory; larger datasets are read on demand
+MEMORY = 512 * 2**20  # bytes of decoded images; larger datasets are read on demand
 
 
 class Pictures(ABC):
-    """Encoded images by index. A subclass must write `__len__`, `name` and `open`.
+    """Encoded images by index. Subclasses must implement `__len__`, `name` and `open`.
 
     Images in shards (`ShardedPictures`) are read a few shards at a time.
 

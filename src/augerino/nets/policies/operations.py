@@ -1,6 +1,6 @@
 """The operations of published policies, on PIL images in mode RGB or L.
 
-Each takes an image and a value in the operation's own unit, and returns an image of the same size.
+Each takes an image and a value in the unit of the operation, and returns an image of the same size.
 Pixels from outside are black. Geometric operations use the nearest pixel, as in the authors' code.
 """
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Operation = Callable[["Image", float], "Image"]
-_CUTOUT_COLOR = (125, 123, 114)  # of Fast AutoAugment
+_CUTOUT_COLOR = (125, 123, 114)  # as in Fast AutoAugment
 
 
 def _warp(image: "Image", *matrix: float) -> "Image":
@@ -116,7 +116,7 @@ def identity(image: "Image", _value: float) -> "Image":
 
 
 def cutout_at(image: "Image", side: float, center: tuple[float, float]) -> "Image":
-    """Covers a grey square, which may extend beyond the edge; lengths in pixels."""
+    """Covers a square with grey; it may extend beyond the edge. Lengths are in pixels."""
     from PIL import ImageDraw
 
     left = max(center[0] - side / 2, 0)
@@ -131,7 +131,7 @@ def cutout_at(image: "Image", side: float, center: tuple[float, float]) -> "Imag
     return covered
 
 
-#: All operations but the cutout, which also needs a place.
+#: All operations except the cutout, which also needs a position.
 OPERATIONS: dict[str, Operation] = {
     "Identity": identity,
     "ShearX": shear_x,
@@ -152,7 +152,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def apply(name: str, image: "Image", value: float, rng: random.Random) -> "Image":
-    """Applies an operation by name; the place of a cutout, its side `value` × width, is drawn."""
+    """Applies an operation by name. A cutout has side `value` × width and a random centre."""
     if name == "Cutout":
         center = (rng.uniform(0, image.width), rng.uniform(0, image.height))
         return cutout_at(image, value * image.width, center)

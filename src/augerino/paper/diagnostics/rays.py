@@ -41,7 +41,7 @@ def loss_along_rays(
         lengths: distances from the solution; 0 is the solution itself.
         directions: number of random directions.
         kind: "plain" or "filter".
-        seed: of the directions; two surfaces of one network get the same ones.
+        seed: seed of the directions; two surfaces of one network get the same ones.
     """
     if directions < 1 or len(lengths) < 1:
         raise InputError(

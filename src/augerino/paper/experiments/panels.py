@@ -25,9 +25,9 @@ def panel_grid(
 
     Args:
         count: number of panels.
-        columns: most panels per row.
-        width: of one panel, in inches.
-        height: of one panel, in inches.
+        columns: largest number of panels per row.
+        width: width of one panel, in inches.
+        height: height of one panel, in inches.
         margins: added to the width and the height of the figure.
     """
     columns = min(count, columns)

@@ -50,7 +50,7 @@ class Qm9(Settings):
     layers: int = 6
     """blocks of the network"""
     neighbours: int | None = None
-    """number of nearest atoms that each atom sees; all by default"""
+    """number of nearest neighbours of each atom; all atoms by default"""
     kernel_width: int = 32
     """hidden channels of the convolution kernels"""
     kernel_outputs: int = 16
@@ -125,7 +125,7 @@ def paper_error(row: Row) -> float | None:
 
 
 def load(settings: Qm9, seed: int, data: str | None, target: str | None = None) -> Molecules:
-    """Centered molecules with one target; every seed draws another subset for training."""
+    """Centered molecules with one target; each seed draws a different training subset."""
     return qm9(
         data,
         target=target or settings.targets[0],
@@ -253,11 +253,11 @@ def errors(
     """The mean absolute error in meV by number of copies.
 
     Args:
-        model: trained.
-        row: of the model. Without augmentation all copies are identical, and one is evaluated.
+        model: the trained model.
+        row: row of the model. Without augmentation all copies are identical, and one is evaluated.
         part: inputs and targets.
-        scale: of the targets, in meV.
-        seed: of the draws.
+        scale: scale of the targets, in meV.
+        seed: seed of the draws.
         copies: numbers of copies.
     """
     found: dict[str, float] = {}

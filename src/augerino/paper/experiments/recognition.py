@@ -41,9 +41,9 @@ class RecognitionSettings(Settings):
     reg_weights: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
     """weights λ of the regularizer, one row each by gradient"""
     tolerance: float = 0.03
-    """of the probe: relative increase of the held-out loss that ends a range"""
+    """tolerance of the probe: relative increase of the held-out loss that ends a range"""
     n_probe_items: int = 1_000
-    """of the probe: maximum number of held-out images, at most 15 % of the training set"""
+    """maximum number of images held out for the probe, at most 15 % of the training set"""
     n_test: int | None = None
     """test images; all by default"""
 

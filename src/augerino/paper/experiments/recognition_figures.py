@@ -92,12 +92,12 @@ def draw_weights(
     """Accuracy and learned bounds against λ or the tolerance: mean ± sd over seeds.
 
     Args:
-        path: of the figure.
-        trials: of the experiment.
+        path: path of the figure.
+        trials: trials of the experiment.
         rows: one per value of λ or of the tolerance.
-        limits: of the coordinates.
+        limits: limits of the coordinates.
         references: accuracies of other rows, drawn as horizontal lines.
-        copies: at which the accuracy is shown.
+        copies: number of copies at which the accuracy is shown.
     """
     probed = rows[0].method == "probe"
     settings = [_setting(row) for row in rows]

@@ -113,15 +113,15 @@ def train_row(
     the one retrained on the learned augmentation.
 
     Args:
-        settings: of the experiment.
-        row: which model to train.
-        seed: of weights, batches and draws.
+        settings: settings of the experiment.
+        row: the row to train.
+        seed: seed of weights, batches and draws.
         x: training images, (N, C, H, W).
         y: targets, (N, ...).
         outputs: number of outputs of the network.
         loss: mean loss of a batch.
-        average: how the outputs of several copies are averaged.
-        coordinates: learned by the row.
+        average: averaging rule for the outputs of several copies.
+        coordinates: names of the learned coordinates.
         augmentation: replaces the one of the row.
         on_epoch: called with model and objective after every epoch.
     """

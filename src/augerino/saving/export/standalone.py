@@ -44,7 +44,7 @@ def standalone(
         policy: the learned augmentation.
         library: one of `LIBRARIES`.
         module: name of the file, for its own usage example.
-        undecided: coordinates with an undecided verdict; the file says so.
+        undecided: coordinates with an undecided verdict, marked as such in the file.
 
     Example:
         >>> from augerino import Affine2d, Uniform

@@ -31,10 +31,10 @@ class Action(Transform):
         """Raises `InputError` unless `fits`.
 
         Args:
-            fits: whether x is data that this action moves.
+            fits: whether x has the expected shape and dtype.
             x: the data, named in the message by shape and dtype.
-            what: the data that is expected.
-            advice: what to do.
+            what: description of the expected data.
+            advice: how to fix the error.
         """
         if not fits:
             raise InputError(

@@ -1,4 +1,4 @@
-"""The actions on vector fields and label maps, which a bilinear warp of channels would not move."""
+"""The actions on vector fields and label maps, which cannot be warped channel by channel."""
 
 from typing import Any
 
