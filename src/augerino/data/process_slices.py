@@ -52,7 +52,10 @@ class ProcessSlices:
             if is_whole and tree.batch_size(batch) < world:
                 continue  # the same batch is skipped in all processes
             torch.manual_seed((first_seed + step * world + rank) % 2**32)
-            yield tree.take(batch, slice(rank, None, world)) if is_whole else batch
+            if is_whole:
+                yield tree.take(batch, slice(rank, None, world))
+            else:
+                yield batch
 
 
 class ProcessSliceSampler(Sampler[list[int]]):

@@ -48,6 +48,6 @@ def test_a_name_that_claims_gigabytes_gets_none_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr(
         gzip.GzipFile, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
     )
-    with pytest.raises(ag.InputError, match="is not a whole archive: a name of more than 64 kB"):
+    with pytest.raises(ag.InputError, match="is not a complete archive: a name of more than 64 kB"):
         tarballs.read_members(tmp_path / "a.tar.gz", {"x": 10})
     assert sizes and max(sizes) <= 2**16

@@ -104,4 +104,6 @@ def _check_memory(content: bytes) -> None:
 
 
 def _text(key: Any) -> str:
-    return key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else str(key)
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "backslashreplace")
+    return str(key)
