@@ -93,7 +93,9 @@ class Augmentation(nn.Module):
                 f"{kind} has no coordinates, but the distribution has {size}: "
                 f'set them, as in {kind}.coordinates = (Coordinate("gamma", limit=1.0),).'
             )
-        listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
+        listed = f"{names[0]}, ..., {names[-1]}"
+        if len(names) <= 3:
+            listed = ", ".join(names)
         raise InputError(
             f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {size}. "
             f'Choose coordinates by name, as in {kind}("{names[0]}"), '

@@ -177,7 +177,9 @@ class InvariantModel(nn.Module):
         else:
             y, coverage = self._predict(tree.repeat(x, stacked), g, row_weight)
             total = _sum_copies(y, stacked)
-            seen = None if coverage is None else _sum_copies(coverage, stacked)
+            seen = None
+            if coverage is not None:
+                seen = _sum_copies(coverage, stacked)
         if seen is None:
             return self.average.after(total / copies)
         return self.average.after(self._weighted_mean(total, seen, x))
@@ -209,7 +211,9 @@ class InvariantModel(nn.Module):
         rows = tree.batch_size(x)
         y = self.net(x)
         if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != rows:
-            got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            got = type(y).__name__
+            if isinstance(y, Tensor):
+                got = str(tuple(y.shape))
             raise InputError(
                 f"The network must return one tensor with {rows} rows, one per input, "
                 f"but returned {got}."
@@ -393,7 +397,8 @@ class EquivariantModel(InvariantModel):
 def _nontrivial(action: Transform) -> tuple[str, ...]:
     """The names of the coordinates whose action is not the identity."""
     if isinstance(action, Compose):
-        return tuple(name for part in action.parts for name in _nontrivial(part))  # type: ignore[arg-type]
+        parts = [_nontrivial(part) for part in action.parts]  # type: ignore[arg-type]
+        return tuple(name for names in parts for name in names)
     if isinstance(action, Identity):
         return ()
     return action.names

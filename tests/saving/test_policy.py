@@ -164,7 +164,10 @@ def edited(**settings):
             "damaged",
         ),
         (json.dumps(edited(bound=[0.9])), "To use edited settings, delete its 'parameters'"),
-        (json.dumps(edited(bound="wide")), "takes one number or a vector of them, but got 'wide'"),
+        (
+            json.dumps(edited(bound="wide")),
+            "takes one number or a vector of numbers, but got 'wide'",
+        ),
         (json.dumps(edited(bound=[10**400])), "damaged"),
         (json.dumps(edited(bound=[1e39])), "finite"),
         (json.dumps(edited(bound=[float("nan")])), "finite"),

@@ -68,7 +68,9 @@ def _describe_timm(net: nn.Module) -> dict[str, Any] | None:
     name = config["architecture"]
     first: Any = config.get("first_conv")
     try:
-        layer: Any = net.get_submodule(first if isinstance(first, str) else first[0])
+        if not isinstance(first, str):
+            first = first[0]
+        layer: Any = net.get_submodule(first)
         settings = {
             "num_classes": int(net.num_classes),  # type: ignore[arg-type]
             "in_chans": int(layer.weight.shape[1]),

@@ -73,13 +73,16 @@ def _config_of(model: InvariantModel, example: Tensor | None) -> dict[str, Any]:
         action_policy = Policy.of(Augmentation(action, augmentation.distribution))
         action_data = action_policy.data["transform"]
     example_data = None
+    kind = "InvariantModel"
+    if model.moves_outputs:
+        kind = "EquivariantModel"
     if example is not None:
         dtype = str(example.dtype).removeprefix("torch.")
         example_data = {"shape": list(example.shape[1:]), "dtype": dtype}
     return {
         "format": FORMAT,
         "version": VERSION,
-        "kind": "EquivariantModel" if model.moves_outputs else "InvariantModel",
+        "kind": kind,
         "average": model.average.name,
         "train_copies": model.train_copies,
         "test_copies": model.test_copies,

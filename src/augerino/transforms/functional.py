@@ -216,7 +216,9 @@ def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Ten
 def _samples(x: Tensor, index: Tensor, padding: SignalPadding) -> Tensor:
     """Samples at integer positions, inside the signal or not.   x: (B, C, T)   index: (B, T)"""
     length = x.shape[-1]
-    within = index.remainder(length) if padding == "circular" else index.clamp(0, length - 1)
+    within = index.clamp(0, length - 1)
+    if padding == "circular":
+        within = index.remainder(length)
     picked = x.gather(-1, within[:, None].expand_as(x))
     if padding == "zeros":
         return picked * (index == within)[:, None]

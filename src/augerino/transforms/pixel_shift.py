@@ -14,6 +14,7 @@ from augerino.transforms.base import Size, choose
 from augerino.transforms.functional import Padding
 
 _NAMES = ("shift_x", "shift_y")
+_SHORT = {"x": "shift_x", "y": "shift_y"}
 
 
 class PixelShift(ImageTransform):
@@ -43,7 +44,7 @@ class PixelShift(ImageTransform):
                 f"PixelShift needs a padding of {', '.join(functional.PADDINGS)}, "
                 f"but got '{padding}'."
             )
-        full = [f"shift_{name}" if f"shift_{name}" in _NAMES else name for name in names]
+        full = [_SHORT.get(name, name) for name in names]
         self.coordinates = tuple(
             Coordinate(name, limit=1.0, unit=HALF_IMAGE)
             for name in choose(full, _NAMES, "PixelShift")

@@ -10,7 +10,7 @@ from augerino import lie
 from augerino.coordinate import PIXEL, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import Size, Transform
+from augerino.transforms.base import Size, Transform, precise
 
 
 class RotoTranslate2d(Transform):
@@ -134,14 +134,14 @@ class RotoTranslate2d(Transform):
         """Moves images on their canvas.   x: (B, C, H, W)   t: (B, 3)   returns (B, C, *canvas)"""
         self.check(x, t)
         size = _size(x)
-        pull = self.inverse_matrix(_precise(t, x), size)
+        pull = self.inverse_matrix(precise(t, x), size)
         return functional.warp(x, pull, size=self.canvas(size))
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         """Moves maps back and crops.   y: (B, C, *canvas)   t: (B, 3)   returns (B, C, H, W)"""
         self.check(y, t)
         canvas = _size(y)
-        pull = self.matrix(_precise(t, y), canvas)
+        pull = self.matrix(precise(t, y), canvas)
         return functional.warp(y, pull, size=self.window(canvas))
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
@@ -172,11 +172,6 @@ class RotoTranslate2d(Transform):
 def _size(x: Tensor) -> Size:
     """(height, width) of images."""
     return x.shape[-2], x.shape[-1]
-
-
-def _precise(t: Tensor, x: Tensor) -> Tensor:
-    """Coordinates in float64 if the images are."""
-    return t.double() if x.dtype == torch.float64 else t
 
 
 def _stack(first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> Tensor:

@@ -15,31 +15,32 @@ Operation = Callable[["Image", float], "Image"]
 _CUTOUT_COLOR = (125, 123, 114)  # as in Fast AutoAugment
 
 
-def _warp(image: "Image", *matrix: float) -> "Image":
-    """The image at x' = a x + b y + c, y' = d x + e y + f."""
+def _warp(image: "Image", x: tuple[float, ...], y: tuple[float, ...]) -> "Image":
+    """The image at x' = a x + b y + c and y' = d x + e y + f, for x = (a, b, c), y = (d, e, f)."""
     from PIL import Image as pil
 
+    matrix = (*x, *y)
     return image.transform(image.size, pil.Transform.AFFINE, matrix, pil.Resampling.NEAREST)
 
 
 def shear_x(image: "Image", value: float) -> "Image":
     """Shears rows against each other; `value` is the slope."""
-    return _warp(image, 1, value, 0, 0, 1, 0)
+    return _warp(image, (1, value, 0), (0, 1, 0))
 
 
 def shear_y(image: "Image", value: float) -> "Image":
     """Shears columns against each other; `value` is the slope."""
-    return _warp(image, 1, 0, 0, value, 1, 0)
+    return _warp(image, (1, 0, 0), (value, 1, 0))
 
 
 def translate_x(image: "Image", value: float) -> "Image":
     """Moves the image right by `value` times its width, in whole pixels."""
-    return _warp(image, 1, 0, -int(value * image.width), 0, 1, 0)
+    return _warp(image, (1, 0, -int(value * image.width)), (0, 1, 0))
 
 
 def translate_y(image: "Image", value: float) -> "Image":
     """Moves the image down by `value` times its height, in whole pixels."""
-    return _warp(image, 1, 0, 0, 0, 1, -int(value * image.height))
+    return _warp(image, (1, 0, 0), (0, 1, -int(value * image.height)))
 
 
 def rotate(image: "Image", value: float) -> "Image":

@@ -25,14 +25,15 @@ def change_intensities(img: Any, kind: str, t: float) -> Any:
     """Applies an operation on intensities; t = 0 is the identity."""
     if t == 0:
         return img
-    is_flat = img.ndim == 2
-    x = img[..., None] if is_flat else img
+    x = img
+    if img.ndim == 2:
+        x = img[..., None]
     if kind in ("Grayscale", "Hue", "Saturation"):
         check_channels(kind, x.shape[2])
         if x.shape[2] == 1:
             return img
     changed = np.clip(OPERATIONS[kind](x, t), 0, 1).astype(img.dtype)
-    return changed[..., 0] if is_flat else changed
+    return changed.reshape(img.shape)
 
 
 def brighten(x: Any, t: float) -> Any:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from augerino.errors import InputError
@@ -41,8 +40,3 @@ class Action(Transform):
                 f"{type(self).__name__} needs {what}, "
                 f"but got {tuple(x.shape)} of {x.dtype}: {advice}."
             )
-
-
-def precise(t: Tensor, x: Tensor) -> Tensor:
-    """Coordinates in float64 if the data are."""
-    return t.double() if x.dtype == torch.float64 else t
