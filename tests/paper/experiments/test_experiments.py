@@ -345,7 +345,7 @@ def test_a_row_by_probing_probes_and_has_no_gradient_of_its_bounds(monkeypatch):
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
     model, history = train_row(
-        settings, Row(name="x", kind="learned", method="probe"), 0, x, y, outputs=2
+        settings, Row(name="x", kind="learned", method="probe"), 0, x, y, n_outputs=2
     )
     assert len(history.epochs) == 2 and sizes and set(sizes) == {round(0.15 * 128)}
     assert all(parameter.grad is None for parameter in model.augmentation.parameters())
@@ -355,8 +355,8 @@ def test_a_refit_retrains_on_the_learned_augmentation_in_turns():
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
     row = Row(name="x", kind="learned", method="probe", refit=True)
-    model, history = train_row(settings, row, 0, x, y, outputs=2)
-    learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, outputs=2)
+    model, history = train_row(settings, row, 0, x, y, n_outputs=2)
+    learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, n_outputs=2)
     assert (
         model.augmentation.extent
         == learned.augmentation.extent

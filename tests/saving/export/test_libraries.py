@@ -458,7 +458,7 @@ class TestWithoutTheLibrary:
         assert "0.785399" in text or "0.7854" in text
 
     def test_another_library_is_rejected(self):
-        with pytest.raises(ag.InputError, match="library must be one of .*, but got 'imgaug'"):
+        with pytest.raises(ag.InputError, match=r"library must be one of .*, but got 'imgaug'"):
             exporting.standalone(chain(), "imgaug")
 
 

@@ -65,7 +65,13 @@ def loss_along_rays(
                     errors[-1].append(error)
     finally:
         _set(surface.weights, solution)
-    return Rays(kind=kind, lengths=list(lengths), loss=losses, error=errors if errors[0] else None)
+    is_classification = bool(errors[0])
+    return Rays(
+        kind=kind,
+        lengths=list(lengths),
+        loss=losses,
+        error=errors if is_classification else None,
+    )
 
 
 def random_direction(

@@ -111,17 +111,21 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=scenes.x_train,
         y=scenes.y_train,
-        classes=len(CLASSES),
+        n_classes=len(CLASSES),
     )
-    learned = row.kind == "learned"
+    distribution = None
+    losses = None
+    if row.kind == "learned":
+        distribution = model.augmentation.distribution.settings()
+        losses = _losses(settings, model, scenes)
     return {
         "scores": _score_by_copies(model, row, scenes, seed),
         "bounds": model.augmentation.extent,
         "start": start,
-        "distribution": model.augmentation.distribution.settings() if learned else None,
+        "distribution": distribution,
         "curves": curves(history, start),
         "equivariance": _equivariance(settings, model, scenes, seed),
-        "losses": _losses(settings, model, scenes) if learned else None,
+        "losses": losses,
         "turning": _predict_rotated(model, scenes.upright[example_index(scenes)]),
     }
 
@@ -224,7 +228,9 @@ def table(settings: CamVid, trials: list[Trial]) -> list[Line]:
     lines = []
     for row in rows(settings):
         found = of_row(trials, row)
-        copies = ("1",) if row.kind == "none" else tuple(map(str, COPIES))
+        copies = tuple(map(str, COPIES))
+        if row.kind == "none":
+            copies = ("1",)
         text = f"accuracy {_by_copies(found, 'accuracy', copies)} %"
         text += f", mean IoU {_by_copies(found, 'mean_iou', copies)} %"
         if len(copies) > 1:

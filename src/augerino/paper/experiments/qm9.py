@@ -190,11 +190,14 @@ def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
 def _train(settings: Qm9, row: Row, model: ag.InvariantModel, train: Pair) -> ag.History:
     """Minimizes the mean absolute error; the weights have the same schedule for both methods."""
     batches = ag.data.Batches(*train, settings.batch_size)
+    reg_weight = 0.0
+    if row.kind == "learned":
+        reg_weight = row.reg_weight
     objective = ag.Objective(
         F.l1_loss,
         model.augmentation,
         regularizer=CappedL2(settings.translate_cap),
-        reg_weight=row.reg_weight if row.kind == "learned" else 0.0,
+        reg_weight=reg_weight,
     )
     if row.method == "probe":
         return _train_by_probing(settings, model, objective, batches)
@@ -263,7 +266,9 @@ def errors(
     found: dict[str, float] = {}
     for count in copies:
         torch.manual_seed(seed)
-        model.test_copies = 1 if row.kind == "none" else count
+        model.test_copies = count
+        if row.kind == "none":
+            model.test_copies = 1
         batches = ag.data.Batches(*part, 250, shuffle=False)
         loss = ag.diagnostics.evaluate(model, F.l1_loss, batches).loss
         found[str(count)] = round(scale * loss, 3)
@@ -282,8 +287,10 @@ def table(settings: Qm9, trials: list[Trial]) -> list[Line]:
             text = f"{' | '.join(by_copies)} meV at {', '.join(map(str, COPIES))} copies"
         if row.kind == "learned":
             text += f"; {', '.join(_ranges(found))}"
+        paper = ""
         error = paper_error(row)
-        paper = "" if error is None else f"{error} meV"
+        if error is not None:
+            paper = f"{error} meV"
         lines.append(Line(row=row.name, measured=text, paper=paper))
     return lines
 
