@@ -102,7 +102,7 @@ class TestMissing:
         assert len(captions) == 1
         assert page.text.index("learned, 4 copies") < page.text.index("Policy:")
 
-    def test_a_policy_without_a_baseline_says_that_the_gain_is_not_measured(self, run, tmp_path):
+    def test_a_policy_without_a_baseline_has_no_measured_gain(self, run, tmp_path):
         text = page_of(changed(run, tmp_path / "r", payoff=None)).text
         assert "Does it help? Not measured: this run has no comparison" in text
         assert "flip + shift + photometric" in text

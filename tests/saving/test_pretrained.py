@@ -162,7 +162,7 @@ def test_transforms_of_your_own_are_named_at_loading(tmp_path):
         ag.InvariantModel(SmallCNN(3, 4), ag.Augmentation(Curve(), ag.Uniform([0.1]))),
         tmp_path / "m",
     )
-    with pytest.raises(ag.InputError, match="holds a Curve, which is not built in"):
+    with pytest.raises(ag.InputError, match="contains a Curve, which is not built in"):
         ag.from_pretrained(tmp_path / "m")
     assert ag.from_pretrained(tmp_path / "m", kinds={"Curve": Curve}).augmentation.names == (
         "gamma",
@@ -240,7 +240,7 @@ class TestDamage:
         (folder / "config.json").write_bytes(content)
         self.assert_rejected(folder, "config.json")
 
-    def test_weights_cut_short_changed_or_of_another_model(self, folder, tmp_path):
+    def test_truncated_or_changed_weights_are_rejected(self, folder, tmp_path):
         whole = (folder / "model.safetensors").read_bytes()
         for content in (b"", whole[:50], whole[:-7], b"\x80\x04pickle"):
             (folder / "model.safetensors").write_bytes(content)
@@ -281,7 +281,7 @@ class TestDamage:
             ),
             (
                 {"action": {"kind": "os.system", "settings": {}}},
-                "holds a os.system, which is not built in",
+                "contains a os.system, which is not built in",
             ),
             ({"action": "rotate"}, "The policy is damaged|transform"),
         ],
@@ -301,7 +301,7 @@ class TestTimm:
 
         return timm.create_model("resnet10t", pretrained=False, **options)
 
-    def test_a_network_of_timm_comes_back_by_its_name(self, tmp_path):
+    def test_a_network_of_timm_is_rebuilt_from_its_name(self, tmp_path):
         saved = model(self.make(num_classes=4))
         ag.save_pretrained(saved, tmp_path / "m")
         assert (

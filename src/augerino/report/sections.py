@@ -238,9 +238,9 @@ def _about_classes(run: Run) -> str:
     if run.task != "segmentation":
         return "Fraction of correct predictions on held-out samples, by class."
     return (
-        "Intersection over union (IoU) on held-out samples, by class: the number of pixels that"
-        " have the class and are predicted as it, divided by the number that have it or are"
-        " predicted as it. Samples are those that contain the class."
+        "Intersection over union (IoU) on held-out samples, by class: pixels that have the class"
+        " and are predicted as it, divided by pixels for which either holds."
+        " Samples are those that contain the class."
     )
 
 

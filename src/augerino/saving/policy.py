@@ -232,7 +232,7 @@ def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
     settings = {key: _decode(value, known) for key, value in data["settings"].items()}
     if kind not in known:
         raise InputError(
-            f"The policy holds a {kind}, which is not built in: "
+            f"The policy contains a {kind}, which is not built in: "
             f"pass kinds={{'{kind}': {kind}}} to augmentation()."
         )
     module = known[kind](*settings.pop("names", ()), **settings)

@@ -31,7 +31,7 @@ class RotoTranslate2d(Transform):
     back first, then rotates back. Values outside the image are 0.
 
     With `padding`, `forward` returns a larger canvas with a margin on all four sides, so that
-    corners survive a rotation and its inverse; `inverse` takes a map on the canvas and crops it. A
+    corners survive a rotation and its inverse. `inverse` takes a map on the canvas and crops it. A
     padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, is enough
     for every rotation. Because the coordinates are in pixels, the input of `inverse` must have the
     resolution of the canvas; for outputs of lower resolution, use `Affine2d`.

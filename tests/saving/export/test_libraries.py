@@ -451,7 +451,7 @@ class TestWithoutTheLibrary:
         assert imports and not any("augerino" in line for line in imports)
         assert f"this file needs {library}" in text and "rotate ±57.3°" in text
 
-    def test_the_numbers_are_the_learned_ones(self):
+    def test_the_exported_numbers_equal_the_learned_ones(self):
         text = exporting.standalone(
             ag.Augmentation(ag.Affine2d("rotate"), ag.Uniform([0.7854])), "kornia"
         )

@@ -73,7 +73,7 @@ def test_photometric_transforms_and_shifts(tmp_path):
 
 
 @pytest.mark.parametrize("transform", [ag.Erase(), ag.PixelNoise(), ag.NoiseLevel()])
-def test_a_hash_is_refused(tmp_path, transform):
+def test_transforms_that_use_a_hash_are_rejected(tmp_path, transform):
     made = ag.InvariantModel(
         SmallCNN(3, 5, width=4), ag.Augmentation(transform, ag.Uniform([0.3]))
     ).eval()

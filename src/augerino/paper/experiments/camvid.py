@@ -288,11 +288,11 @@ def _is_compared(settings: CamVid, row: Row) -> bool:
     return row.kind == "none" or (row.regularizer == "entropy" and row.reg_weight == largest)
 
 
-# Trials made before the presets were fixed, all on seed 0 of `cpu` with the test scenes in view:
+# Trials before the presets were fixed, all on seed 0 of `cpu` and evaluated on the test scenes:
 # ten epochs of the entropy at λ = 0.01, five at 0.05, and eight of the L2 at 0.05. Both penalties
 # therefore run at both weights. The starts are round numbers. The cap of translations is a choice
-# too: the loss hardly depends on translations (losses.png), so their final extent is determined by
-# the penalty, the learning rate and the number of steps more than by the scenes.
+# too. The loss hardly depends on translations (losses.png), so their final extent depends more on
+# the penalty, the learning rate and the number of steps than on the scenes.
 EXPERIMENT = Experiment(
     name="camvid",
     presets={
