@@ -44,7 +44,7 @@ def test_rsample_agrees_with_the_torch_distribution_it_returns(make):
 
 @each
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_nodes_are_deterministic_and_evenly_spread(make, dtype):
+def test_quadrature_points_are_deterministic_and_evenly_spaced(make, dtype):
     distribution = make().to(dtype)
     nodes = distribution.quadrature_points(1024)
     assert nodes.dtype == dtype

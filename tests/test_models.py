@@ -140,7 +140,7 @@ class TestFixedNodes:
         "names",
         [("rotate",), ("rotate", "scale"), ("rotate", "scale", "translate_x", "translate_y")],
     )
-    def test_even_nodes_are_closer_to_the_expectation_than_random_ones(self, names):
+    def test_quadrature_points_are_closer_to_the_expectation_than_samples(self, names):
         augmentation = ag.Augmentation(ag.Affine2d(*names), ag.Uniform([0.5] * len(names)))
         model = ag.InvariantModel(self.net(), augmentation, test_copies=16).eval()
         with torch.no_grad():

@@ -89,7 +89,7 @@ def test_a_good_transform_passes():
         (Cut, "gradient along 'shift'"),
         (WrongInverse, "inverse leaves an error"),
         (Doubling, "turned float32 into"),
-        (TwoOfAName, "two coordinates of one name"),
+        (TwoOfAName, "two coordinates with the same name"),
         (OnlyNames, "must be a tuple of Coordinate, but holds 'shift'"),
         (NoLimit, "a limit that is not above 0"),
     ],

@@ -44,7 +44,7 @@ class Element:
         return self.transform.inverse(y, self.t)
 
     def coverage(self, y: Tensor) -> Tensor | None:
-        r"""Computes \(g^{-1} g 1\), the fraction of each place of y that survives, in [0, 1].
+        r"""Computes \(g^{-1} g 1\), the fraction of each value of y that survives, in [0, 1].
 
         None if everything survives.
         """
@@ -93,7 +93,9 @@ class Augmentation(nn.Module):
                 f"{kind} has no coordinates, but the distribution has {size}: "
                 f'set them, as in {kind}.coordinates = (Coordinate("gamma", limit=1.0),).'
             )
-        listed = ", ".join(names) if len(names) <= 3 else f"{names[0]}, ..., {names[-1]}"
+        listed = f"{names[0]}, ..., {names[-1]}"
+        if len(names) <= 3:
+            listed = ", ".join(names)
         raise InputError(
             f"{kind} has {len(names)} coordinates ({listed}) but the distribution has {size}. "
             f'Choose coordinates by name, as in {kind}("{names[0]}"), '
@@ -211,7 +213,7 @@ class Augmentation(nn.Module):
         return Element(self.transform, self.distribution.quadrature_points(n).detach())
 
     def forward(self, x: Any) -> Any:
-        """Transforms each sample of a batch by an element of its own.   x: (B, ...)"""
+        """Transforms each sample of a batch by its own element.   x: (B, ...)"""
         return self.sample(tree.batch_size(x))(x)
 
     def only(self, *names: str) -> "Augmentation":

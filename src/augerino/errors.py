@@ -2,7 +2,7 @@
 
 
 class InputError(ValueError):
-    """Raised for unusable input. The message says what was expected, what came and what to do."""
+    """Raised for invalid input. The message states the expected and the actual value, and a fix."""
 
 
 class ProcessLost(RuntimeError):

@@ -26,8 +26,8 @@ class Average:
 
     Args:
         name: unique name, as stored in files.
-        before: applied to the outputs of the network, (B, ...).
-        after: applied to the mean.
+        before: function of the outputs of the network, (B, ...).
+        after: function of the mean.
         alone: computes `after(before(y))` for a single copy without its rounding error.
     """
 
@@ -101,7 +101,7 @@ class InvariantModel(nn.Module):
 
     @property
     def followed(self) -> tuple[str, ...]:
-        """The coordinates under which outputs are equivariant: none, they are invariant."""
+        """The coordinates under which outputs are equivariant: none, as outputs are invariant."""
         return ()
 
     def __init__(
@@ -121,7 +121,7 @@ class InvariantModel(nn.Module):
                 raise InputError(f"{name} must be at least 1, but got {value}.")
         if not isinstance(average, Average):
             raise InputError(
-                "average is one of ag.mean, ag.mean_log_prob and ag.mean_prob, "
+                "average must be one of ag.mean, ag.mean_log_prob and ag.mean_prob, "
                 f"but got {average!r}."
             )
         self.net = net
@@ -177,7 +177,9 @@ class InvariantModel(nn.Module):
         else:
             y, coverage = self._predict(tree.repeat(x, stacked), g, row_weight)
             total = _sum_copies(y, stacked)
-            seen = None if coverage is None else _sum_copies(coverage, stacked)
+            seen = None
+            if coverage is not None:
+                seen = _sum_copies(coverage, stacked)
         if seen is None:
             return self.average.after(total / copies)
         return self.average.after(self._weighted_mean(total, seen, x))
@@ -209,7 +211,9 @@ class InvariantModel(nn.Module):
         rows = tree.batch_size(x)
         y = self.net(x)
         if not isinstance(y, Tensor) or y.dim() == 0 or y.shape[0] != rows:
-            got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
+            got = type(y).__name__
+            if isinstance(y, Tensor):
+                got = str(tuple(y.shape))
             raise InputError(
                 f"The network must return one tensor with {rows} rows, one per input, "
                 f"but returned {got}."
@@ -393,7 +397,8 @@ class EquivariantModel(InvariantModel):
 def _nontrivial(action: Transform) -> tuple[str, ...]:
     """The names of the coordinates whose action is not the identity."""
     if isinstance(action, Compose):
-        return tuple(name for part in action.parts for name in _nontrivial(part))  # type: ignore[arg-type]
+        parts = [_nontrivial(part) for part in action.parts]  # type: ignore[arg-type]
+        return tuple(name for names in parts for name in names)
     if isinstance(action, Identity):
         return ()
     return action.names

@@ -41,9 +41,7 @@ class Objective:
         reg_weight: float = 0.05,
     ) -> None:
         if not 0 <= reg_weight < float("inf"):
-            raise InputError(
-                f"The weight of the penalty must be a number of at least 0, but got {reg_weight}."
-            )
+            raise InputError(f"reg_weight must be at least 0 and finite, but got {reg_weight}.")
         self.loss = loss
         self.augmentation = augmentation
         self.reg_weight = reg_weight
@@ -97,7 +95,7 @@ class NegativeEntropy:
     For a uniform box this is minus the log-volume. For a Gaussian with correlations R it is
     \(-\sum_i \log \sigma_i - \tfrac12 \log\det R\), up to a constant.
 
-    The gradient depends on relative growth only, and so not on units: coordinates in radians and
+    The gradient depends on relative growth only, and so not on units. Coordinates in radians and
     in pixels can be combined, whereas a sum of squares would be dominated by the pixels. Growth
     beyond a limit is not rewarded.
 

@@ -16,7 +16,7 @@ from augerino.errors import InputError
 from augerino.models import evaluation_mode
 from augerino.transforms import Transform
 
-_STEP = 1e-6  # of finite differences
+_STEP = 1e-6  # step of finite differences
 
 
 def check_transform(
@@ -80,7 +80,7 @@ def _check_coordinates(transform: Transform) -> None:
         )
         assert coordinate.limit > 0, f"{name} has a limit that is not above 0: {coordinate}"
     names = transform.names
-    assert len(set(names)) == len(names), f"{name} has two coordinates of one name: {names}"
+    assert len(set(names)) == len(names), f"{name} has two coordinates with the same name: {names}"
 
 
 def _draw_coordinates(transform: Transform, n: int, generator: torch.Generator) -> Tensor:
@@ -100,7 +100,7 @@ def _check_identity(transform: Transform, x: Tensor, *, zero: Tensor, has_invers
 
 
 def _check_values(transform: Transform, x: Tensor, t: Tensor) -> Tensor:
-    """Asserts that outputs are finite, independent of the batch and alike in both precisions."""
+    """Asserts that outputs are finite, independent of the batch and equal in both precisions."""
     name = type(transform).__name__
     y = transform(x, t)
     assert y.isfinite().all(), f"{name} returned NaN or Inf"

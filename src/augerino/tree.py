@@ -64,7 +64,7 @@ def _batch_error(tensors: list[Tensor]) -> InputError:
     shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors)
     return InputError(
         "The tensors of a batch must share their first dimension, "
-        f"but their shapes are: {shapes or 'no tensor at all'}."
+        f"but their shapes are: {shapes or 'none'}."
     )
 
 

@@ -103,7 +103,7 @@ def lens():
         (["empty", "--to", "onnx"], "empty contains no saved model, which ONNX needs"),
         (["run/policy.json", "--to", "onnx"], "contains no saved model"),
         (["text.json", "--to", "kornia"], "text.json is not a readable policy"),
-        (["on.json", "--to", "kornia"], "holds On, which cannot be exported to kornia"),
+        (["on.json", "--to", "kornia"], "contains On, which cannot be exported to kornia"),
         (
             ["run", "--to", "kornia", "--out", "text.json"],
             "text.json already exists",

@@ -58,7 +58,7 @@ def test_a_file_is_fetched_once_with_progress(server):
     assert cache.find("file.bin", None) == path and cache.find("other.bin", None) is None
 
 
-def test_an_interrupted_download_goes_on_where_it_stopped(server):
+def test_an_interrupted_download_is_resumed(server):
     with pytest.raises(ag.InputError, match="the connection ended after"):
         cache.fetch(cache.Remote("file.bin", [f"{server}/cut"], SHA))
     assert cache.fetch(cache.Remote("file.bin", [f"{server}/file"], SHA)).read_bytes() == CONTENT

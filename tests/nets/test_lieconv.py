@@ -208,7 +208,9 @@ def test_invalid_settings_and_atoms_are_rejected():
     with pytest.raises(ValueError, match="1 to 1000 layers"):
         LieResNet(1, layers=10**9)
     batch = molecules([3, 3], 3)
-    with pytest.raises(ValueError, match=r"species \[1, 6, 7, 8, 9\] met an atom of charge 17"):
+    with pytest.raises(
+        ValueError, match=r"species \[1, 6, 7, 8, 9\], but the input has an atom of charge 17"
+    ):
         small("T3")({**batch, "charges": batch["charges"].clone().fill_(17)})
 
 

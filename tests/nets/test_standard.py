@@ -41,7 +41,7 @@ class TestStandard:
             mirrored.sum()
         ) < 260
 
-    def test_the_square_is_black_and_may_reach_over_the_rim(self):
+    def test_the_square_is_black_and_may_extend_beyond_the_edge(self):
         black = Standard(0, flip=False, cutout=4)(pictures(500)) == 0
         assert (black == black[:, :1]).all()  # in all channels
         heights, widths = black[:, 0].any(dim=2).sum(dim=1), black[:, 0].any(dim=1).sum(dim=1)

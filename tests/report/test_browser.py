@@ -97,7 +97,7 @@ def visit(browser, pages):
 
 @pytest.mark.parametrize("name", ["one", "two", "long", "masks", "mixed"])
 @pytest.mark.parametrize("device", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_it_renders_without_complaint_and_fits_the_width(visit, name, device):
+def test_it_renders_without_errors_and_fits_the_width(visit, name, device):
     page = visit(name, **device)
     assert page.evaluate("document.documentElement.scrollWidth") <= device["viewport"]["width"]
     assert page.locator("h1").is_visible() and page.locator(".verdict").first.is_visible()

@@ -160,7 +160,7 @@ class TestContent:
             assert levels[0] == 1 and levels.count(1) == 1
             assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
-    def test_every_drawing_says_what_it_shows(self, run):
+    def test_every_drawing_has_a_description(self, run):
         page = page_of(run)
         drawings = [attributes for name, attributes in page.tags if name == "svg"]
         assert all(
@@ -176,7 +176,7 @@ class TestContent:
                 text = page_of(changed(run, tmp_path / str(i), **{section: None})).text
                 assert "Learned symmetries" in text and len(text) < len(whole)
 
-    def test_a_run_of_nothing_but_coordinates_has_a_page(self, tmp_path):
+    def test_a_run_with_coordinates_only_has_a_page(self, tmp_path):
         (tmp_path / "result.json").write_text(
             json.dumps({"version": 2, "coordinates": [{"name": "rotate"}]})
         )

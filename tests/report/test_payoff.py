@@ -102,7 +102,7 @@ class TestMissing:
         assert len(captions) == 1
         assert page.text.index("learned, 4 copies") < page.text.index("Policy:")
 
-    def test_a_policy_without_a_baseline_says_that_the_gain_is_not_measured(self, run, tmp_path):
+    def test_a_policy_without_a_baseline_has_no_measured_gain(self, run, tmp_path):
         text = page_of(changed(run, tmp_path / "r", payoff=None)).text
         assert "Does it help? Not measured: this run has no comparison" in text
         assert "flip + shift + photometric" in text
@@ -118,7 +118,7 @@ class TestTrials:
         assert "Policy: shift up to 12.5 % of the image in every image; flip half ." in text
         assert "Predictions: 4 copies at 0.5 of the strength ." in text
         assert "Each trial is a short training with one candidate policy" in text
-        assert "on 1333 training samples that it has not seen" in text
+        assert "on 1333 other training samples" in text
 
     def test_one_row_per_trial_in_their_order_and_one_is_chosen(self, run):
         rows = rows_of(render([read_run(run)]))

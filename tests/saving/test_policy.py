@@ -104,11 +104,11 @@ class Wave(ag.Transform):
         return x + t[:, :, None, None].sin()
 
 
-def test_a_transform_of_ones_own(tmp_path):
+def test_a_custom_transform(tmp_path):
     ag.Policy.of(ag.Augmentation(Wave(), ag.Uniform([0.5]))).save(tmp_path / "p.json")
     policy = ag.Policy.load(tmp_path / "p.json")
     assert isinstance(policy.augmentation({"Wave": Wave}).transform, Wave)
-    with pytest.raises(ag.InputError, match="holds a Wave, which is not built in"):
+    with pytest.raises(ag.InputError, match="contains a Wave, which is not built in"):
         policy.augmentation()
 
 
@@ -164,7 +164,10 @@ def edited(**settings):
             "damaged",
         ),
         (json.dumps(edited(bound=[0.9])), "To use edited settings, delete its 'parameters'"),
-        (json.dumps(edited(bound="wide")), "takes one number or a vector of them, but got 'wide'"),
+        (
+            json.dumps(edited(bound="wide")),
+            "takes one number or a vector of numbers, but got 'wide'",
+        ),
         (json.dumps(edited(bound=[10**400])), "damaged"),
         (json.dumps(edited(bound=[1e39])), "finite"),
         (json.dumps(edited(bound=[float("nan")])), "finite"),
@@ -192,7 +195,7 @@ def test_edited_settings_count_once_parameters_are_gone(tmp_path):
     assert ag.Policy.load(tmp_path / "p.json").augmentation().extent["rotate"] == pytest.approx(0.9)
 
 
-def test_a_parameter_of_another_shape_is_not_spread_over_all(tmp_path):
+def test_a_parameter_of_another_shape_is_not_broadcast(tmp_path):
     data = json.loads(
         json.dumps(
             ag.Policy.of(

@@ -137,7 +137,7 @@ def test_another_network_has_to_be_passed(tmp_path):
     net = Mine(3, 4, width=4)
     ag.save_pretrained(model(net), tmp_path / "m")
     with pytest.raises(
-        ag.InputError, match=r"Mine\) is not one of augerino's or timm's: build it and pass it"
+        ag.InputError, match=r"Mine\) is part of neither augerino nor timm: build it and pass it"
     ):
         ag.from_pretrained(tmp_path / "m")
     loaded = ag.from_pretrained(tmp_path / "m", net=Mine(3, 4, width=4))
@@ -162,7 +162,7 @@ def test_transforms_of_your_own_are_named_at_loading(tmp_path):
         ag.InvariantModel(SmallCNN(3, 4), ag.Augmentation(Curve(), ag.Uniform([0.1]))),
         tmp_path / "m",
     )
-    with pytest.raises(ag.InputError, match="holds a Curve, which is not built in"):
+    with pytest.raises(ag.InputError, match="contains a Curve, which is not built in"):
         ag.from_pretrained(tmp_path / "m")
     assert ag.from_pretrained(tmp_path / "m", kinds={"Curve": Curve}).augmentation.names == (
         "gamma",
@@ -200,7 +200,9 @@ class TestFolders:
     def test_a_file_is_not_a_folder(self, tmp_path):
         (tmp_path / "file").write_text("mine")
         for path in ("file", "file/below"):
-            with pytest.raises(ag.InputError, match=r"is not a saved model|Cannot make the folder"):
+            with pytest.raises(
+                ag.InputError, match=r"is not a saved model|Cannot create the folder"
+            ):
                 ag.save_pretrained(model(), tmp_path / path)
 
     def test_the_shape_of_inputs_is_kept_where_it_is_given(self, tmp_path):
@@ -238,13 +240,13 @@ class TestDamage:
         (folder / "config.json").write_bytes(content)
         self.assert_rejected(folder, "config.json")
 
-    def test_weights_cut_short_changed_or_of_another_model(self, folder, tmp_path):
+    def test_truncated_or_changed_weights_are_rejected(self, folder, tmp_path):
         whole = (folder / "model.safetensors").read_bytes()
         for content in (b"", whole[:50], whole[:-7], b"\x80\x04pickle"):
             (folder / "model.safetensors").write_bytes(content)
             self.assert_rejected(folder, r"model\.safetensors is not readable")
         (folder / "model.safetensors").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        self.assert_rejected(folder, "is not the file that config.json was written with")
+        self.assert_rejected(folder, "does not belong to config.json")
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -275,11 +277,11 @@ class TestDamage:
             ),
             (
                 {"net": {"kind": "builtins.exec", "settings": {}}},
-                r"\(builtins\.exec\) is not one of augerino's",
+                r"\(builtins\.exec\) is part of neither augerino nor timm",
             ),
             (
                 {"action": {"kind": "os.system", "settings": {}}},
-                "holds a os.system, which is not built in",
+                "contains a os.system, which is not built in",
             ),
             ({"action": "rotate"}, "The policy is damaged|transform"),
         ],
@@ -299,7 +301,7 @@ class TestTimm:
 
         return timm.create_model("resnet10t", pretrained=False, **options)
 
-    def test_a_network_of_timm_comes_back_by_its_name(self, tmp_path):
+    def test_a_network_of_timm_is_rebuilt_from_its_name(self, tmp_path):
         saved = model(self.make(num_classes=4))
         ag.save_pretrained(saved, tmp_path / "m")
         assert (

@@ -75,7 +75,7 @@ def test_probabilities(probability, words):
     assert say(ag.Augmentation(ag.Flip("vertical"), ag.Bernoulli([probability]))) == words
 
 
-def test_equal_rates_are_said_once_and_are_independent():
+def test_equal_rates_are_written_once_and_marked_as_independent():
     text = say(uniform(ag.Gamma(), 0.2, rate=0.125), uniform(ag.Hue(), math.pi, rate=0.125))
     assert (
         text == "change the gamma by ×0.82 to ×1.22 and turn the hue by any angle, each in 1 of 8"
@@ -104,7 +104,7 @@ def test_every_operation_in_words(transform, bound, words):
     assert say(uniform(transform, bound)) == f"{words} in every image"
 
 
-def test_greyscale_and_what_never_happens():
+def test_greyscale_and_negligible_ranges_in_words():
     grey = ag.Augmentation(ag.Grayscale(), ag.Bernoulli([0.1]))
     assert say(grey) == "make 10 % of the images grey"
     never = say(
@@ -142,7 +142,7 @@ def test_other_distributions_and_transforms_of_your_own():
     assert (
         policy.sentence("samples", kinds={"Warmth": Warmth}) == "warmth up to 0.2 in every sample"
     )
-    with pytest.raises(ag.InputError, match="holds a Warmth, which is not built in"):
+    with pytest.raises(ag.InputError, match="contains a Warmth, which is not built in"):
         policy.sentence()
 
 

@@ -1,4 +1,4 @@
-"""Rows of zeros are skipped, and nobody can tell from the result."""
+"""Rows of zeros are skipped, which does not change the result."""
 
 import pytest
 import torch
@@ -95,7 +95,7 @@ def test_autocast_changes_nothing(transform):
 
 
 @each
-def test_a_batch_of_nothing_stays_one(transform):
+def test_an_empty_batch_stays_empty(transform):
     x = images()[:0]
     assert transform(x, torch.zeros(0, len(transform.names))).shape == x.shape
 
@@ -130,7 +130,7 @@ def test_only_a_shift_moves_points(transform):
     assert is_still != isinstance(transform, ag.PixelShift)
 
 
-def test_a_subclass_without_act_is_told_so():
+def test_a_subclass_without_act_raises_an_error():
     class Empty(ag.ImageTransform):
         coordinates = (ag.Coordinate("nothing"),)
 

@@ -46,7 +46,8 @@ def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
     They are converted to floats batch by batch.
     """
     y = as_tensor(y, "The targets")
-    x = tree.map(lambda leaf: leaf, x) if isinstance(x, dict) else as_tensor(x, "The inputs")
+    if not isinstance(x, dict):
+        x = as_tensor(x, "The inputs")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
         shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
         raise InputError(
@@ -61,7 +62,7 @@ def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
 def _check_inputs(x: Tensor) -> Tensor:
     if not x.is_floating_point():
         return x
-    bad = ~x.flatten(1).isfinite().all(dim=1) if x.dim() > 1 else ~x.isfinite()
+    bad = ~x.reshape(len(x), -1).isfinite().all(dim=1)
     if bad.any():
         count = f"{int(bad.sum())} of {len(x)} inputs"
         raise InputError(
@@ -73,14 +74,18 @@ def _check_inputs(x: Tensor) -> Tensor:
 
 def to_float(x: Tensor) -> Tensor:
     """Converts uint8 in 0 to 255 to floats in [0, 1]; returns other types unchanged."""
-    return x.to(torch.get_default_dtype()) / 255 if x.dtype == torch.uint8 else x
+    if x.dtype != torch.uint8:
+        return x
+    return x.to(torch.get_default_dtype()) / 255
 
 
 def _check_targets(y: Tensor) -> Tensor:
     if y.is_floating_point():
         if not y.isfinite().all():
             raise InputError("The targets contain NaN or Inf: remove or repair those samples.")
-        return (y[:, None] if y.dim() == 1 else y).float()
+        if y.dim() == 1:
+            y = y[:, None]
+        return y.float()
     if y.dim() not in (1, 3):
         raise InputError(
             f"Class labels must be one integer per input, or a map (H, W) of integers, "
@@ -93,7 +98,9 @@ def _check_targets(y: Tensor) -> Tensor:
 
 def count_classes(y: Tensor) -> int:
     """Number of classes K; raises an error unless the labels are 0, 1, ..., K - 1 with K >= 2."""
-    present = (y[y != IGNORE] if y.dim() > 1 else y).unique().tolist()
+    if y.dim() > 1:
+        y = y[y != IGNORE]
+    present = y.unique().tolist()
     if len(present) < 2:
         raise InputError(
             f"There is only one class ({present or 'none'}) in the data: "

@@ -67,7 +67,9 @@ class Batches:
         )
 
     def __len__(self) -> int:
-        processes = distributed.world() if self.shared else 1
+        processes = 1
+        if self.shared:
+            processes = distributed.world()
         return count_batches(len(self.items), self.batch_size, processes)
 
     def __iter__(self) -> Iterator[tuple[Any, Tensor]]:
@@ -78,8 +80,9 @@ class Batches:
             order = order[torch.randperm(n, generator=self.generator)]
         for i in range(n_batches):
             start = i * self.batch_size
-            is_last = i + 1 == n_batches
-            end = n if is_last else start + self.batch_size
+            end = start + self.batch_size
+            if i + 1 == n_batches:
+                end = n
             indices = order[start:end]
             if self.shared:
                 indices = indices[distributed.rank() :: distributed.world()]
@@ -161,7 +164,8 @@ class CheckedBatches:
     def _check_labels(self, y: Tensor) -> set[int]:
         if y.is_floating_point():
             return set()
-        y = y[y != IGNORE] if y.dim() > 1 else y
+        if y.dim() > 1:
+            y = y[y != IGNORE]
         if self._n_outputs is not None and y.numel() and int(y.max()) >= self._n_outputs:
             raise InputError(
                 f"The network has {self._n_outputs} classes, "
@@ -213,4 +217,6 @@ class CheckedBatches:
 
 def _form(batch: Any) -> str:
     name = type(batch).__name__
-    return f"{name} of {len(batch)}" if isinstance(batch, list | tuple) else name
+    if isinstance(batch, list | tuple):
+        return f"{name} of {len(batch)}"
+    return name

@@ -24,13 +24,13 @@ class Dataset:
 
     Args:
         name: short name, used for the run folder.
-        kind: of the inputs.
+        kind: kind of the inputs.
         task: classification, regression or segmentation.
         train: training part.
         test: held-out part; None if there is none.
         class_names: one per class; empty for regression.
         n_outputs: number of network outputs: one per class, or per regression target.
-        shape: of one input, channels first.
+        shape: shape of one input, channels first.
         path: source path, or the name of an embedded dataset.
         fingerprint: digest of its files or its seed; equal for equal data.
         notes: detected properties and applied conversions, one sentence each.
@@ -63,11 +63,16 @@ class Dataset:
     @property
     def n_test(self) -> int:
         """Number of held-out samples; 0 if there is no test part."""
-        return 0 if self.test is None else _count(self.test)
+        if self.test is None:
+            return 0
+        return _count(self.test)
 
     def __str__(self) -> str:
-        classes = f", {len(self.class_names)} classes" if self.class_names else ""
-        return f"{self.kind} {'×'.join(map(str, self.shape))}, {self.task}{classes}"
+        shape = "×".join(map(str, self.shape))
+        description = f"{self.kind} {shape}, {self.task}"
+        if self.class_names:
+            description += f", {len(self.class_names)} classes"
+        return description
 
 
 def _count(part: Any) -> int:

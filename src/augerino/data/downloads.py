@@ -20,7 +20,7 @@ CHUNK = 1 << 20
 class Remote:
     """A public file with its checksum: SHA-256, or MD5 if its authors published no other.
 
-    MD5 detects damaged files, and files replaced by anybody but the authors.
+    MD5 detects damaged and replaced files; only the authors could have prepared a collision.
 
     Args:
         name: file name in the cache.
@@ -61,7 +61,7 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
 
     Args:
         remote: file to fetch.
-        progress: called with the bytes so far and, if known, the total.
+        progress: called with the number of bytes so far and the total, if that is known.
     """
     path = cache_folder() / remote.name
     if path.is_file():
@@ -95,8 +95,12 @@ def fetch(remote: Remote, *, progress: Callable[[int, int | None], None] | None 
 
 
 def _download(url: str, part: Path, progress: Callable[[int, int | None], None] | None) -> None:
-    have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    request = urllib.request.Request(url)
+    have = 0
+    if part.exists():
+        have = part.stat().st_size
+    if have:
+        request.add_header("Range", f"bytes={have}-")
     try:
         response = urllib.request.urlopen(request, timeout=30)
     except urllib.error.HTTPError as error:
@@ -107,8 +111,13 @@ def _download(url: str, part: Path, progress: Callable[[int, int | None], None] 
         if have and response.status != 206:  # the server ignores ranges: start over
             have = 0
         length = response.headers.get("Content-Length")
-        total = have + int(length) if length else None
-        with open(part, "ab" if have else "wb") as file:
+        total = None
+        if length:
+            total = have + int(length)
+        mode = "wb"
+        if have:
+            mode = "ab"
+        with open(part, mode) as file:
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 have += len(chunk)

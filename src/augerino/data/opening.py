@@ -140,7 +140,11 @@ def _build(
 
 def _count_targets(part: Any) -> int:
     """Number of values in one regression target."""
-    first: Tensor = part[1][0] if isinstance(part, tuple) else part[0][1]
+    if isinstance(part, tuple):
+        _, targets = part
+        first: Tensor = targets[0]
+    else:
+        _, first = part[0]
     return first.numel()
 
 
@@ -218,18 +222,19 @@ def _read_folder(place: Path, options: ReadOptions) -> RawDataset:
 def fingerprint(root: Path, names: Sequence[str]) -> tuple[str, str | None]:
     """SHA-256 of files, and a note if it does not cover all their contents.
 
-    Of a single file the contents are hashed; of several, names, sizes and contents, sorted by name.
-    Above 1 GB in total, only the contents of about 1,000 evenly spaced files are hashed, and only
-    both ends of long ones.
+    A single file is hashed by its contents; several files by names, sizes and contents, sorted by
+    name. Above 1 GB in total, only the contents of about 1,000 evenly spaced files are hashed, and
+    only both ends of long ones.
     """
     names = sorted(names)
     try:
         sizes = [(root / name).stat().st_size for name in names]
         whole = sum(sizes) <= FULLY_HASHED
-        step = 1 if whole else max(1, len(names) // HASHED_FILES)
-        most = (
-            FULLY_HASHED if whole else max(FULLY_HASHED // HASHED_FILES, FULLY_HASHED // len(names))
-        )
+        step = 1
+        most = FULLY_HASHED
+        if not whole:
+            step = max(1, len(names) // HASHED_FILES)
+            most = max(FULLY_HASHED // HASHED_FILES, FULLY_HASHED // len(names))
         digest = hashlib.sha256()
         for i, (name, size) in enumerate(zip(names, sizes, strict=True)):
             if len(names) > 1:

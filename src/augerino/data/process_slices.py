@@ -18,8 +18,8 @@ class ProcessSlices:
     """Yields this process's slice of every batch of a loader.
 
     All processes draw the order of a pass from the random state of the first process. Each step
-    then has a different seed in each process: no two draw the same augmentations, and a training
-    run resumed at any step draws the same ones as an uninterrupted run.
+    then has a different seed in each process, so that no two draw the same augmentations. A
+    training run resumed at any step draws the same ones as an uninterrupted run.
 
     Args:
         batches: a loader of (input, target) batches, the same in every process. If its attribute
@@ -52,7 +52,10 @@ class ProcessSlices:
             if is_whole and tree.batch_size(batch) < world:
                 continue  # the same batch is skipped in all processes
             torch.manual_seed((first_seed + step * world + rank) % 2**32)
-            yield tree.take(batch, slice(rank, None, world)) if is_whole else batch
+            if is_whole:
+                yield tree.take(batch, slice(rank, None, world))
+            else:
+                yield batch
 
 
 class ProcessSliceSampler(Sampler[list[int]]):

@@ -14,7 +14,7 @@ from augerino.data.readers.raw import RawDataset
 from augerino.data.readers.streams import ImageStream
 from augerino.errors import InputError
 
-FEWEST = 3  # one to test and two to train on, since batch norm cannot train on one
+FEWEST = 3  # one test sample and two training samples, since batch norm needs two
 
 
 def mark_test_part(raw: RawDataset, fraction: float, seed: int) -> np.ndarray:
@@ -22,7 +22,9 @@ def mark_test_part(raw: RawDataset, fraction: float, seed: int) -> np.ndarray:
 
     Splits off a fraction if the data have no test part. Adds notes on the split to `raw`.
     """
-    classes_in_masks = _classes_in_masks(raw) if raw.task == "segmentation" else None
+    classes_in_masks = None
+    if raw.task == "segmentation":
+        classes_in_masks = _classes_in_masks(raw)
     test = raw.test
     if test is None:
         test = _split_off(raw, classes_in_masks, fraction, seed)
@@ -112,7 +114,9 @@ def _by_picture(stream: ImageStream, y: Tensor) -> Tensor:
 def _classes_in_masks(raw: RawDataset) -> np.ndarray:
     """Which classes each mask contains, (N, n_classes) bool; adds a note on masks without any."""
     n = _count(raw)
-    kept = raw.inputs.order if isinstance(raw.inputs, ImageStream) else np.arange(n)
+    kept = np.arange(n)
+    if isinstance(raw.inputs, ImageStream):
+        kept = raw.inputs.order
     classes_in = masks.which_classes(raw.targets, len(raw.class_names), kept)
     if empty := int((~classes_in.any(axis=1)).sum()):
         raw.notes.append(
@@ -231,7 +235,7 @@ def split_off_by_content(held: np.ndarray, fraction: float, seed: int) -> np.nda
     training part, since they cannot be evaluated.
 
     Args:
-        held: which classes each sample contains, (n, K) bool.
+        held: whether each sample contains each class, (n, K) bool.
         fraction: fraction of the samples, between 0 and 1; fewer are selected if classes are rare.
         seed: seed of a private generator.
 

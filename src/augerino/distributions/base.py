@@ -42,12 +42,16 @@ def vector_of(value: Value, what: str, like: Tensor | None = None) -> Tensor:
         vector = torch.as_tensor(value, dtype=torch.float64).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"{what} takes one number or a vector of them, but got {value!r}."
+            f"{what} takes one number or a vector of numbers, but got {value!r}."
         ) from error
+    expected = "one number or a vector"
+    shape = vector.reshape(-1).shape
+    if like is not None:
+        expected = f"one number or {like.numel()}"
+        shape = like.shape
     if vector.dim() == 0:
-        vector = vector.reshape(1) if like is None else vector.expand(like.shape).clone()
-    if vector.dim() != 1 or (like is not None and vector.shape != like.shape):
-        expected = "one number or a vector" if like is None else f"one number or {like.numel()}"
+        vector = vector.expand(shape).clone()
+    if vector.dim() != 1 or vector.shape != shape:
         raise InputError(f"{what} takes {expected}, but got shape {tuple(vector.shape)}.")
     if not (vector.abs() < 1e30).all():
         raise InputError(f"{what} must be finite, but got {vector.tolist()}.")

@@ -11,7 +11,7 @@ from augerino.coordinate import Unit
 from augerino.distributions.base import LearnedDistribution, Value, listed, named_start, vector_of
 from augerino.errors import InputError
 
-MAX_ENUMERATED = 2  # coordinates; each one doubles the cost of a training step
+MAX_ENUMERATED = 2  # largest number of enumerated coordinates; each doubles the cost of a step
 
 
 class Bernoulli(LearnedDistribution):

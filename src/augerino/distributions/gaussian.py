@@ -72,10 +72,12 @@ class Gaussian(LearnedDistribution):
         if factor.dim() < 2 and factor.numel() in (1, k):
             factor = torch.diag(factor.expand(k))
         if factor.shape != (k, k) or factor.triu(1).any():
-            upper = " with entries above the diagonal" if factor.dim() == 2 else ""
+            got = f"shape {tuple(factor.shape)}"
+            if factor.dim() == 2:
+                got += " with entries above the diagonal"
             raise InputError(
                 f"Gaussian's scale_tril must be lower triangular ({k}, {k}), "
-                f"or {k} standard deviations, but got shape {tuple(factor.shape)}{upper}."
+                f"or {k} standard deviations, but got {got}."
             )
         if not factor.isfinite().all():
             raise InputError(f"Gaussian's scale_tril must be finite, but got {factor.tolist()}.")

@@ -109,7 +109,7 @@ class RotationVectors(D.Distribution):
     \(\mathrm{sinc}\, x = \sin x / x\).
 
     Args:
-        like: a tensor (3,) of the dtype and device of the samples.
+        like: a tensor (3,) with the dtype and device of the samples.
     """
 
     arg_constraints = {}  # noqa: RUF012 (declared as in torch.distributions)

@@ -88,7 +88,7 @@ class FCDenseNet(nn.Module):
     """A fully convolutional DenseNet, for images of any size.
 
     A convolution; dense blocks, each followed by max pooling; a dense block at the bottom. On the
-    way up, a transposed convolution enlarges the new maps of the block below; they are cropped to
+    way up, a transposed convolution enlarges the new maps of the block below. They are cropped to
     the maps of the same scale, concatenated with them, and passed to a dense block. Odd sides are
     halved upwards.
 
@@ -102,7 +102,7 @@ class FCDenseNet(nn.Module):
         growth: output maps of each layer of a dense block.
         layers: layers of each dense block: down, bottom, up. An odd number of entries.
         first: maps of the first convolution.
-        dropout: probability, after each convolution inside.
+        dropout: dropout probability after each convolution inside.
         checkpointing: recompute the inside of layers in the backward pass, which needs less memory
             and gives the same result.
 

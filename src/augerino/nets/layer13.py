@@ -24,7 +24,7 @@ class Layer13(nn.Module):
         channels: channels of the input.
         n_outputs: outputs of the head.
         width: channels k of the first block, 128 in the paper; the others have 2k, and 4k, 2k, k.
-        dropout: probability, after each pooling.
+        dropout: dropout probability after each pooling.
     """
 
     def __init__(

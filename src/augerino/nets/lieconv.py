@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 QM9_SPECIES = (1, 6, 7, 8, 9)
-_PAIR_FEATURES = {"trivial": 6, "T3": 3}  # numbers that the kernel takes of a pair, by group
+_PAIR_FEATURES = {"trivial": 6, "T3": 3}  # number of features of a pair, by group
 _MAX_LAYERS = 1000  # settings may come from a damaged file
 
 
@@ -103,7 +103,7 @@ class NearestNeighbours:
         nearest, is_real = nearest_points(positions, mask, neighbours)
         nearest = nearest.flatten(0, 1).index_select(0, rows)
         is_real = is_real.flatten(0, 1).index_select(0, rows)
-        # Translates places in an item to row numbers, by way of places in the flat batch.
+        # Converts positions within an item to row numbers, via positions in the flat batch.
         row_of = torch.zeros(n_items * n_points, dtype=torch.long, device=rows.device)
         row_of[rows] = torch.arange(len(rows), device=rows.device)
         first = rows.div(n_points, rounding_mode="floor")[:, None] * n_points
@@ -198,7 +198,7 @@ class LieConv(nn.Module):
     Args:
         before: channels of the values.
         after: channels of the output.
-        pair_features: numbers that the kernel takes of a pair.
+        pair_features: number of features of a pair.
         kernel_width: width of the two hidden layers of the kernel.
         kernel_outputs: number of functions s of the pair.
     """
@@ -408,5 +408,6 @@ class LieResNet(nn.Module):
             unknown = charges[~is_known][0].item()
             species = self.charge_of.tolist()
             raise ValueError(
-                f"A LieResNet for the species {species} met an atom of charge {unknown:g}."
+                f"This LieResNet has the species {species}, "
+                f"but the input has an atom of charge {unknown:g}."
             )

@@ -52,7 +52,7 @@ class SmallPointNet(nn.Module):
             is_real = torch.ones_like(points[..., 0], dtype=torch.bool)
         else:
             is_real = mask.bool()
-        if self.training and mask is not None:  # batch norm must not see the padding
+        if self.training and mask is not None:  # padding must not enter batch norm
             rows = self.points(points[is_real])
             values = rows.new_zeros(*is_real.shape, rows.shape[-1])
             values = values.masked_scatter(is_real[..., None], rows)

@@ -1,4 +1,4 @@
-"""The networks that a saved model can be rebuilt with, from their `settings()`."""
+"""The networks of saved models by name, rebuilt from their `settings()`."""
 
 from torch import nn
 

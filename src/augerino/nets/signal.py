@@ -9,8 +9,9 @@ class SmallSignalNet(nn.Module):
     """Four convolutions over seven samples, global average pooling and a linear head.
 
     Each convolution is followed by batch norm and ReLU; max pooling quarters the signal in between.
-    The receptive field is 574 samples, and the padding marks the ends of a signal. So in signals up
-    to about that length the network can detect when something happens, in longer ones mostly what.
+    The receptive field is 574 samples, and the padding marks the ends of a signal. In
+    signals up to about that length the network can detect the time of an event, in longer ones
+    mostly its kind.
 
     Shape: (B, channels, T) -> (B, n_outputs), for any T.
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 RING_WIDTH = 0.6  # standard deviation of a Gaussian ring, in pixels
-MAX_FREQUENCY = 2  # of the circular harmonics
+MAX_FREQUENCY = 2  # highest frequency of the circular harmonics
 
 
 def filter_basis(kernel: int, orientations: int) -> Tensor:
@@ -31,7 +31,7 @@ def filter_basis(kernel: int, orientations: int) -> Tensor:
     for ring in range(int(half) + 1):
         profile = torch.exp(-((radius - ring) ** 2) / (2 * RING_WIDTH**2))
         filters.append(profile * torch.ones_like(angle))
-        # A ring of r pixels holds frequencies up to about r without aliasing, the centre none.
+        # A ring of r pixels resolves frequencies up to about r without aliasing, the centre only 0.
         for frequency in range(1, min(ring, MAX_FREQUENCY) + 1):
             ringed = profile * (radius > 0)  # the centre pixel has no direction
             filters.append(ringed * torch.cos(frequency * angle))
@@ -74,7 +74,7 @@ class GroupConv(nn.Module):
         """(B, before·m, H, W) -> (B, after·n, H, W)"""
         rotated = []
         for j in range(self.orientations):
-            # Output orientation j sees input orientation i by the weight of i - j, rotated by j.
+            # The filter from orientation i to orientation j is that of i - j, rotated by j.
             weight = self.weight.roll(j, dims=2)
             rotated.append(torch.einsum("oaib,bkl->oaikl", weight, self.basis[j]))
         filters = torch.stack(rotated, dim=1)  # (after, n, before, m, k, k)

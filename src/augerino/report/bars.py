@@ -19,17 +19,22 @@ def range_bar(c: CoordinateResult) -> Markup | None:
     low, high = c.range
     edge = c.limit or 1.2 * _largest(c)
     is_one_sided = low >= 0 or isinstance(c.unit, StrengthUnit)
-    axis = Axis(0.0 if is_one_sided else -edge, edge)
-    marks = [_track() if c.limit else _baseline()]
+    axis = Axis(-edge, edge)
+    if is_one_sided:
+        axis = Axis(0.0, edge)
+    background = _baseline()
+    if c.limit:
+        background = _track()
+    marks = [background]
     marks.append(_filled(axis.x(max(low, axis.low)), axis.x(high), c.answer))
     if not is_one_sided:
         marks += _side_marks(c, axis, -1)
     marks += _side_marks(c, axis, 1)
     scale = Scale(c.unit)
-    marks.append(_end_label(scale.text(axis.low), "start"))
+    marks.append(_left_label(scale.text(axis.low)))
     if not is_one_sided:
         marks.append(_label(scale.text(0.0), axis.x(0.0), "middle"))
-    marks.append(_end_label(scale.text(edge), "end"))
+    marks.append(_right_label(scale.text(edge)))
     return drawing(marks, _BAR_HEIGHT, _range_title(c), "plot bar")
 
 
@@ -65,13 +70,13 @@ def _true_mark(x: float) -> Markup:
 
 
 def _range_title(c: CoordinateResult) -> str:
-    """The bar in words, for readers who do not see it."""
+    """A description of the bar for screen readers."""
     learned = c.learned_text or c.unit.extent(c.learned or 0.0)
     parts = [f"{c.name}: learned {learned}", f"start {c.start_text or 'unknown'}"]
     if c.true is not None:
         parts.append(f"true extent {c.unit.extent(c.true)}")
     if c.interval is not None:
-        parts.append(f"95 % interval {c.unit.span(*c.interval)}")
+        parts.append(f"95 % interval {c.interval_text(*c.interval)}")
     return ", ".join(parts)
 
 
@@ -83,9 +88,9 @@ def _flip_bar(c: CoordinateResult) -> Markup | None:
     marks = [_track(), _filled(axis.x(0.0), axis.x(c.shape.a), c.answer)]
     if c.start_shape is not None:
         marks.append(_start_mark(axis.x(c.start_shape.a)))
-    marks.append(_end_label("never", "start"))
+    marks.append(_left_label("never"))
     marks.append(_label("half of the copies", WIDTH / 2, "middle"))
-    marks.append(_end_label("always", "end"))
+    marks.append(_right_label("always"))
     title = f"{c.name}: learned {100 * c.shape.a:.0f} % of copies"
     return drawing(marks, _BAR_HEIGHT, title, "plot bar")
 
@@ -117,8 +122,12 @@ def _start_mark(x: float) -> Markup:
     return tag("line", x1=x, x2=x, y1=_CENTER - 9, y2=_CENTER + 9, class_="start-mark")
 
 
-def _end_label(text: str, anchor: str) -> Markup:
-    return _label(text, 2 if anchor == "start" else WIDTH - 2, anchor)
+def _left_label(text: str) -> Markup:
+    return _label(text, 2, "start")
+
+
+def _right_label(text: str) -> Markup:
+    return _label(text, WIDTH - 2, "end")
 
 
 def _label(text: str, x: float, anchor: str) -> Markup:

@@ -47,7 +47,9 @@ def _density_range(c: CoordinateResult, shapes: Sequence[Shape]) -> tuple[float,
     if c.limit:
         high = min(high, 1.05 * c.limit)
     is_one_sided = all(low >= 0 for low, _ in ends)
-    return (0.0 if is_one_sided else -high), high
+    if is_one_sided:
+        return 0.0, high
+    return -high, high
 
 
 def _ends(shape: Shape) -> tuple[float, float]:
@@ -89,8 +91,10 @@ def _flip_plot(c: CoordinateResult, shapes: Sequence[tuple[Shape, str]]) -> Mark
 
 
 def extent_plot(c: CoordinateResult, curves: Sequence[Curve]) -> Markup:
-    """The extent of one coordinate over the training; of a flip, its probability."""
-    factor = 0.5 if c.discrete else 1.0  # the extent of a flip is twice its probability
+    """The extent of one coordinate over the training; for a flip, its probability."""
+    factor = 1.0
+    if c.discrete:
+        factor = 0.5  # the extent of a flip is twice its probability
     scaled = [([factor * value for value in curve], class_) for curve, class_ in curves]
     values = [value for curve, _ in scaled for value in curve]
     if c.true is not None:
@@ -162,19 +166,21 @@ def orbit_plot(
 ) -> Markup:
     """The outputs for one input along one coordinate, with the learned range shaded."""
     columns = [[row[i] for row in orbit.outputs] for i in orbit_classes(orbit)]
-    is_probability = task != "regression"
-    y_range = (0.0, 1.02)
-    if not is_probability:
+    y_range = (0.0, 1.02)  # probabilities
+    if task == "regression":
         y_range = padded([value for column in columns for value in column])
     plot = Plot((min(orbit.values), max(orbit.values)), y_range)
+    y_ticks = _HALVES
+    if task == "regression":
+        y_ticks = _number_ticks(plot)
     if c is not None and c.range is not None:
         plot.shade(*c.range, "inside-range")
     for class_, column in zip(classes, columns, strict=True):
         plot.line(orbit.values, column, class_)
+    scale = Scale(unit_of(""))
     if c is not None:
+        scale = Scale(c.unit)
         _mark_true(plot, c)
-    scale = Scale(c.unit if c is not None else unit_of(""))
-    y_ticks = _HALVES if is_probability else _number_ticks(plot)
     title = f"Model output along {orbit.coordinate} for {orbit.title}"
     x_label = ", ".join(part for part in (short(orbit.coordinate), scale.label) if part)
     return plot.svg(title, _ticks(scale, plot), y_ticks, x_label)

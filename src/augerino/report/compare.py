@@ -20,7 +20,7 @@ from augerino.report.markup import (
     tag,
     unbroken,
 )
-from augerino.report.payoff_result import Payoff
+from augerino.report.payoff_result import Payoff, PolicyChoice
 from augerino.report.payoff_section import gain_interval, gain_text
 from augerino.report.result_reader import CoordinateResult, text
 from augerino.report.run import Run
@@ -52,12 +52,24 @@ def _payoffs(runs: Sequence[Run]) -> Markup | None:
     policies = [run.policy for run in runs]
     rows: list[list[Any]] = [["payoff", *(_payoff_cell(run.payoff) for run in runs)]]
     if any(policies):
-        rows.append(["policy", *(named(unbroken(p.sentence)) if p else "" for p in policies)])
-        rows.append(["predictions", *(named(p.copies_text) if p else "" for p in policies)])
+        rows.append(["policy", *(_policy_cell(policy) for policy in policies)])
+        rows.append(["predictions", *(_copies_cell(policy) for policy in policies)])
     links = [_link(run, i) for i, run in enumerate(runs)]
     body = table(["run", *links], rows, caption="Payoff by run", class_="answers")
     about = "The gain of each learned model over no augmentation, on held-out samples."
     return section("Does it help?", about, body)
+
+
+def _policy_cell(policy: PolicyChoice | None) -> Markup | None:
+    if policy is None:
+        return None
+    return named(unbroken(policy.sentence))
+
+
+def _copies_cell(policy: PolicyChoice | None) -> Markup | None:
+    if policy is None:
+        return None
+    return named(policy.copies_text)
 
 
 def _payoff_cell(payoff: Payoff | None) -> Markup:
@@ -75,19 +87,33 @@ def _verdicts(runs: Sequence[Run]) -> Markup | None:
         [named(c.name), *(_cell(run.coordinate(c.name)) for run in runs)]
         for c in _coordinates(runs)
     ]
-    best = [run.models[-1] if run.models else None for run in runs]
-    if any(model is not None and model.accuracy is not None for model in best):
+    accuracies = [_accuracy(run) for run in runs]
+    if any(accuracy is not None for accuracy in accuracies):
         names = dict.fromkeys(run.accuracy_name for run in runs)
-        rows.append([" or ".join(names), *(percent(m.accuracy) if m else "" for m in best)])
-    overlaps = [model.mean_iou if model else None for model in best]
+        rows.append([" or ".join(names), *(percent(accuracy) for accuracy in accuracies)])
+    overlaps = [_mean_iou(run) for run in runs]
     if any(overlap is not None for overlap in overlaps):
-        rows.append(["mean IoU", *(percent(found.mean) if found else "" for found in overlaps)])
+        rows.append(["mean IoU", *(percent(overlap) for overlap in overlaps)])
     seeds = [text(run.result.get("seed")) for run in runs]
     if any(seeds):
         rows.append(["seed", *seeds])
     links = [_link(run, i) for i, run in enumerate(runs)]
     body = table(["coordinate", *links], rows, caption="Verdicts by run", class_="answers")
     return section("Learned symmetries", None, body)
+
+
+def _accuracy(run: Run) -> float | None:
+    """The accuracy of the last model, which is the learned one."""
+    if not run.models:
+        return None
+    return run.models[-1].accuracy
+
+
+def _mean_iou(run: Run) -> float | None:
+    """The mean IoU of the last model, which is the learned one."""
+    if not run.models or run.models[-1].mean_iou is None:
+        return None
+    return run.models[-1].mean_iou.mean
 
 
 def _link(run: Run, i: int) -> Markup:
@@ -130,16 +156,20 @@ def _trainings(runs: Sequence[Run]) -> Markup | None:
         curves = _extent_curves(runs, c.name)
         if any(len(curve) > 1 for curve, _ in curves):
             figures.append(figure(c.name, charts.extent_plot(c, curves)))
+    if not figures:
+        return None
     keys = legend([(_color(i), short(run.label, 40)) for i, run in enumerate(runs)])
     about = "The training loss and the extents of all runs after every epoch."
-    return section("Training", about, grid(figures), keys if figures else None)
+    return section("Training", about, grid(figures), keys)
 
 
 def _extent_curves(runs: Sequence[Run], name: str) -> list[charts.Curve]:
     curves: list[charts.Curve] = []
     for i, run in enumerate(runs):
         c = run.coordinate(name)
-        curve = run.extent_curve(c) if c is not None else []
+        if c is None:
+            continue
+        curve = run.extent_curve(c)
         if curve:
             curves.append((curve, _color(i)))
     return curves

@@ -90,7 +90,7 @@ def read_gallery(folder: Path) -> Gallery | None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """What the entries of gallery.json refer to."""
+    """Reads the entries of gallery.json, which refer to each other by position."""
 
     folder: Path
     names: list[str]
@@ -138,7 +138,9 @@ class _Reader:
         if self.task == "regression":
             return _listed(value)
         label = count(value)
-        return "" if label is None else self._class_name(label)
+        if label is None:
+            return ""
+        return self._class_name(label)
 
     def _steps(
         self, axis: dict[str, Any], predictions: list[dict[str, Any]], truth: Any
@@ -147,41 +149,54 @@ class _Reader:
         columns = (items(axis.get(name)) for name in ("texts", "values", "inside"))
         for place, value, inside, prediction in zip(*columns, predictions, strict=False):
             output, correct = self._output(prediction, truth)
-            is_original = number(value) == 0
+            position = text(place)
+            if number(value) == 0:
+                position = "unchanged"
             steps.append(
-                Step(
-                    place="unchanged" if is_original else text(place),
-                    inside=inside is True,
-                    output=output,
-                    correct=correct,
-                )
+                Step(place=position, inside=inside is True, output=output, correct=correct)
             )
         return steps
 
     def _output(self, prediction: dict[str, Any], truth: Any) -> tuple[str, bool | None]:
         """The model's output as text, and whether it is correct, if that can be decided."""
         if self.task == "segmentation":
-            agreement = number(prediction.get("agreement"))
-            return "" if agreement is None else f"{_percent(agreement, 1)} of pixels correct", None
+            return _mask_output(prediction), None
         if self.task == "regression":
-            predicted = _listed(prediction.get("values"))
-            true_value = _listed(truth)
-            if predicted and true_value:
-                return f"predicted {predicted}, true {true_value}", None
-            return f"predicted {predicted}" if predicted else "", None
+            return _value_output(prediction, truth), None
         label = count(prediction.get("class"))
         if label is None:
             return "", None
         name = self._class_name(label)
         probability = number(prediction.get("probability"))
         true_label = count(truth)
-        correct = None if true_label is None else label == true_label
+        correct = None
+        if true_label is not None:
+            correct = label == true_label
         if probability is None:
             return name, correct
         return f"{name} {_percent(probability, 0)}", correct
 
     def _class_name(self, label: int) -> str:
-        return self.names[label] if label < len(self.names) else f"class {label}"
+        if label < len(self.names):
+            return self.names[label]
+        return f"class {label}"
+
+
+def _mask_output(prediction: dict[str, Any]) -> str:
+    agreement = number(prediction.get("agreement"))
+    if agreement is None:
+        return ""
+    return f"{_percent(agreement, 1)} of pixels correct"
+
+
+def _value_output(prediction: dict[str, Any], truth: Any) -> str:
+    predicted = _listed(prediction.get("values"))
+    true_value = _listed(truth)
+    if not predicted:
+        return ""
+    if not true_value:
+        return f"predicted {predicted}"
+    return f"predicted {predicted}, true {true_value}"
 
 
 def _first_zero(values: list[Any]) -> int:

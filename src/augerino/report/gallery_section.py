@@ -17,11 +17,16 @@ def gallery(shown: Gallery, level: int) -> Markup | None:
     names = dict.fromkeys(strip.coordinate for strip in shown.strips)
     cards = [_card(name, shown, level + 1) for name in names]
     masks = any(strip.masks for strip in shown.strips)
-    class_ = "gallery three" if len(cards) in (3, 5, 6, 9) else "gallery"
+    key = None
+    if masks:
+        key = _legend(shown.legend)
+    class_ = "gallery"
+    if len(cards) in (3, 5, 6, 9):
+        class_ = "gallery three"
     return section(
         "Transformed examples",
         _about(shown, masks=masks),
-        _legend(shown.legend) if masks else None,
+        key,
         tag("div", *cards, class_=class_),
         level=level,
         class_="pictures",
@@ -35,7 +40,9 @@ def _about(shown: Gallery, *, masks: bool) -> str:
     )
     if any(step.correct is not None for strip in shown.strips for step in strip.steps):
         about += " Filled squares are correct predictions, hollow squares wrong ones."
-    return about + _ABOUT_MASKS if masks else about
+    if masks:
+        about += _ABOUT_MASKS
+    return about
 
 
 def _card(name: str, shown: Gallery, level: int) -> Markup:
@@ -46,7 +53,9 @@ def _card(name: str, shown: Gallery, level: int) -> Markup:
 def _strip(strip: Strip, shown: Gallery) -> Markup:
     truth = shown.truths[strip.example]
     title = f"Example {strip.example + 1}"
-    suffix = tag("span", ": ", named(truth)) if truth else None
+    suffix = None
+    if truth:
+        suffix = tag("span", ": ", named(truth))
     steps = [tag("li", _step(step, discrete=strip.discrete)) for step in strip.steps]
     return tag(
         "figure",
@@ -79,13 +88,16 @@ def _belt(strip: Strip, *, sharp: bool, truth: str) -> Markup:
         decoding="async",
     )
     masks = {layer: _mask(strip, layer, source) for layer, source in strip.masks}
+    class_ = "belt"
+    if n_steps <= _FEW:
+        class_ = "belt few"
     stack = tag("div", image, masks.get("predicted"), class_="stack")
     return tag(
         "div",
         tag("div", stack, masks.get("true"), class_="window"),
         _cells(strip.steps),
         tag("p", tag("span", first), tag("span", last), class_="ends"),
-        class_="belt few" if n_steps <= _FEW else "belt",
+        class_=class_,
     )
 
 
@@ -128,13 +140,12 @@ def _swatch_box(marks: list[Markup]) -> Markup:
 
 
 def _step(step: Step, *, discrete: bool) -> list[Markup]:
+    class_ = "where"
+    if step.inside:
+        class_ = "where inside"
     parts = [
         tag("b", step.place, class_="place"),
-        tag(
-            "span",
-            _position(step, discrete=discrete),
-            class_="where inside" if step.inside else "where",
-        ),
+        tag("span", _position(step, discrete=discrete), class_=class_),
     ]
     if step.output:
         parts.append(tag("span", named(step.output), " ", _correctness(step), class_="said"))
@@ -144,7 +155,9 @@ def _step(step: Step, *, discrete: bool) -> list[Markup]:
 def _position(step: Step, *, discrete: bool) -> str:
     if discrete:
         return "sampled" if step.inside else "not sampled"
-    return "within the learned range" if step.inside else "beyond the learned range"
+    if step.inside:
+        return "within the learned range"
+    return "beyond the learned range"
 
 
 def _correctness(step: Step) -> Markup | None:

@@ -59,7 +59,9 @@ def _attribute(key: str, value: object) -> str:
     if value is None or value is False:
         return ""
     name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(value)}"'
+    if value is True:
+        return f" {name}"
+    return f' {name}="{escape(value)}"'
 
 
 def named(text: str, **attributes: object) -> Markup:
@@ -75,7 +77,9 @@ def short(text: str, most: int = 28) -> str:
         'a very …'
     """
     text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "…"
 
 
 _ANSWER_WORDS = {
@@ -127,7 +131,9 @@ def payoff_badge(answer: str | None) -> Markup | None:
 
 def payoff_sign(answer: str | None) -> Markup | None:
     """The sign alone."""
-    return None if answer is None else _sign(answer)
+    if answer is None:
+        return None
+    return _sign(answer)
 
 
 def _sign(answer: str) -> Markup:
@@ -150,8 +156,10 @@ def section(
     """A titled section; None without content."""
     if not join(*content):
         return None
-    text = tag("p", unbroken(explanation), class_="explanation") if explanation else None
-    return tag("section", tag(f"h{level}", title), text, *content, class_=class_)
+    head = [tag(f"h{level}", title)]
+    if explanation:
+        head.append(tag("p", unbroken(explanation), class_="explanation"))
+    return tag("section", *head, *content, class_=class_)
 
 
 def figure(title: str, drawing: Markup, *below: Any) -> Markup:
@@ -161,13 +169,15 @@ def figure(title: str, drawing: Markup, *below: Any) -> Markup:
 
 def grid(figures: Sequence[Markup]) -> Markup | None:
     """Figures side by side, as many as fit."""
-    return tag("div", *figures, class_="grid") if figures else None
+    if not figures:
+        return None
+    return tag("div", *figures, class_="grid")
 
 
 def table(
     headings: Sequence[Any], rows: Sequence[Sequence[Any]], *, caption: str, class_: str = ""
 ) -> Markup:
-    """A table whose first column names its rows; a wide one scrolls by itself."""
+    """A table with row headings in the first column; wide tables scroll horizontally."""
     head = tag("tr", *(tag("th", heading, scope="col") for heading in headings))
     inner = tag(
         "table",

@@ -42,11 +42,18 @@ def write_report(runs: Sequence[str | Path], out: str | Path | None = None) -> P
         if path.resolve() in [other.resolve() for other in paths[:i]]:
             raise InputError(f"{path} is given twice. Pass each run once.")
     read = [read_run(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
-    default = paths[0] / ("report.html" if len(paths) == 1 else "comparison.html")
-    target = default if out is None else Path(out)
+    target = _target(paths, out)
     _check_replaceable(target)
     files.write_atomically(target, render(read).encode())
     return target
+
+
+def _target(paths: Sequence[Path], out: str | Path | None) -> Path:
+    if out is not None:
+        return Path(out)
+    if len(paths) == 1:
+        return paths[0] / "report.html"
+    return paths[0] / "comparison.html"
 
 
 def render(runs: Sequence[Run]) -> str:
@@ -70,7 +77,7 @@ def render(runs: Sequence[Run]) -> str:
         "style": Markup(style),
         "script": Markup(script),
     }
-    # A single pass over the template: names of users that look like its fields are not replaced.
+    # A single pass over the template, so that a field name within inserted text stays as it is.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: str(fields[match[1]]), _asset("page.html"))
 
 
@@ -121,10 +128,12 @@ def _summary(run: Run) -> str:
     """The payoff, the number of coordinates with each answer, and the numbers of samples."""
     counts = {kind: sum(c.answer == kind for c in run.coordinates) for kind in _SUMMARY}
     answers = [f"{counts[kind]} {words}" for kind, words in _SUMMARY.items() if counts[kind]]
-    noun = "coordinate" if len(run.coordinates) == 1 else "coordinates"
-    found = f"{len(run.coordinates)} {noun}: {', '.join(answers)}."
+    coordinates = f"{len(run.coordinates)} coordinates"
+    if len(run.coordinates) == 1:
+        coordinates = "1 coordinate"
+    found = f"{coordinates}: {', '.join(answers)}."
     if not answers:
-        found = f"{len(run.coordinates)} {noun} learned."
+        found = f"{coordinates} learned."
     data = entries(run.result.get("data"))
     train = count(data.get("train_items"))
     test = count(data.get("test_items"))
@@ -135,8 +144,8 @@ def _summary(run: Run) -> str:
     return unbroken(" ".join(part for part in parts if part))
 
 
-def _thousands(number_of: int) -> str:
-    return f"{number_of:,}".replace(",", "\u202f")
+def _thousands(n: int) -> str:
+    return f"{n:,}".replace(",", "\u202f")
 
 
 def _title(run: Run) -> str:
@@ -148,10 +157,14 @@ def _title(run: Run) -> str:
 def _labels(paths: Sequence[Path]) -> list[str]:
     """The names of the folders, or their paths if two have the same name."""
     names = [path.resolve().name for path in paths]
-    return [
-        str(path) if names.count(name) > 1 or not name else name
-        for path, name in zip(paths, names, strict=True)
-    ]
+    labels = []
+    for path, name in zip(paths, names, strict=True):
+        is_unique = names.count(name) == 1
+        if name and is_unique:
+            labels.append(name)
+        else:
+            labels.append(str(path))
+    return labels
 
 
 def _check_replaceable(path: Path) -> None:

@@ -22,7 +22,7 @@ class Payoff:
 
     Args:
         answer: one of `PAYOFF_ANSWERS`, or None if the file has another one.
-        gain: in accuracy points, or in percent of the baseline's squared error.
+        gain: gain in accuracy points, or in percent of the baseline's squared error.
         is_accuracy: whether the gain is in accuracy points.
         sentence: the answer in words.
     """
@@ -35,7 +35,9 @@ class Payoff:
     @property
     def unit(self) -> str:
         """The unit of the gain, with a space in front."""
-        return " points" if self.is_accuracy else " % of the squared error"
+        if self.is_accuracy:
+            return " points"
+        return " % of the squared error"
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Trial:
 
     Args:
         name: the candidate policy in a few words.
-        loss: on training samples that the trial has not seen.
-        accuracy: on the same samples; None for regression.
+        loss: loss on training samples that the trial was not trained on.
+        accuracy: accuracy on the same samples; None for regression.
         gain: decrease of the loss relative to the first trial, which is without augmentation.
         is_diverged: whether the training diverged, so that there is no loss.
     """
@@ -59,15 +61,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class PolicyChoice:
-    """The chosen policy and the trials that it was chosen by.
+    """The chosen policy and the trials that led to the choice.
 
     Args:
         name: the chosen policy in a few words, as among the trials.
         sentence: its ranges and rates in words.
         copies_text: the copies that are averaged for a prediction, in words.
         standard: name of the field's standard policy among the trials.
-        n_samples: number of samples that the trials were judged on.
-        trials: in the order in which they were run; the first one is without augmentation.
+        n_samples: number of samples on which the trials were evaluated.
+        trials: trials in the order of their runs; the first one is without augmentation.
     """
 
     name: str
@@ -80,7 +82,9 @@ class PolicyChoice:
     def position(self, name: str) -> int | None:
         """The index of the first trial of this name."""
         names = [trial.name for trial in self.trials]
-        return names.index(name) if name in names else None
+        if name not in names:
+            return None
+        return names.index(name)
 
 
 def read_payoff(value: Any) -> Payoff | None:
@@ -99,7 +103,7 @@ def read_payoff(value: Any) -> Payoff | None:
 
 
 def read_policy(value: Any) -> PolicyChoice | None:
-    """The chosen policy, or None if there are neither words nor trials."""
+    """The chosen policy, or None if there is neither a sentence nor a trial."""
     entry = entries(value)
     trials = [_trial(trial) for trial in records(entry.get("trials"))]
     choice = PolicyChoice(

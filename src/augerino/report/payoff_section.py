@@ -31,10 +31,14 @@ def payoff(run: Run, level: int) -> Markup | None:
     """The answer, the scores of the models, the policy in words and its trials."""
     if not run.has_payoff:
         return None
+    content = [_answer(run.payoff)]
     body = scores(run)
-    about = None if body is None else tag("p", unbroken(about_scores(run)), class_="explanation")
-    chosen = None if run.policy is None else _policy(run, run.policy, level + 1)
-    return section("Does it help?", None, _answer(run.payoff), about, body, chosen, level=level)
+    if body is not None:
+        content.append(tag("p", unbroken(about_scores(run)), class_="explanation"))
+        content.append(body)
+    if run.policy is not None:
+        content.append(_policy(run, run.policy, level + 1))
+    return section("Does it help?", None, *content, level=level)
 
 
 def payoff_summary(found: Payoff | None) -> str:
@@ -64,7 +68,7 @@ def _signed(value: float) -> str:
 
 
 def _answer(found: Payoff | None) -> Markup:
-    """The answer as a sign and a sentence, of which the first words are emphasised."""
+    """The answer as a sign and a sentence that starts with emphasised words."""
     if found is None:
         return tag("p", _NOT_MEASURED, class_="payoff")
     words = PAYOFF_WORDS.get(found.answer or "", "")
@@ -73,17 +77,18 @@ def _answer(found: Payoff | None) -> Markup:
     if words and sentence.startswith(words):
         head = tag("b", words)
         sentence = sentence.removeprefix(words)
-    said = tag("span", head, named(unbroken(sentence)))
-    return tag("p", payoff_sign(found.answer), said, class_=f"payoff {found.answer or ''}".strip())
+    text = tag("span", head, named(unbroken(sentence)))
+    class_ = f"payoff {found.answer or ''}".strip()
+    return tag("p", payoff_sign(found.answer), text, class_=class_)
 
 
 def _policy(run: Run, choice: PolicyChoice, level: int) -> Markup:
     """The policy in words, and its trials."""
     words = [("Policy", choice.sentence or choice.name), ("Predictions", choice.copies_text)]
     lines = [
-        tag("p", tag("b", f"{title}:"), " ", named(unbroken(said)), ".", class_="policy")
-        for title, said in words
-        if said
+        tag("p", tag("b", f"{title}:"), " ", named(unbroken(text)), ".", class_="policy")
+        for title, text in words
+        if text
     ]
     if not choice.trials:
         return join(lines)
@@ -96,7 +101,7 @@ def _policy(run: Run, choice: PolicyChoice, level: int) -> Markup:
 
 
 def _about_trials(run: Run, choice: PolicyChoice) -> str:
-    samples = "training samples that it has not seen"
+    samples = "other training samples"
     if choice.n_samples:
         samples = f"{choice.n_samples} {samples}"
     return (
@@ -109,7 +114,9 @@ def _about_trials(run: Run, choice: PolicyChoice) -> str:
 
 
 def _loss_name(run: Run) -> str:
-    return "squared error" if run.task == "regression" else "loss"
+    if run.task == "regression":
+        return "squared error"
+    return "loss"
 
 
 def _trials(run: Run, choice: PolicyChoice) -> Markup:
@@ -119,22 +126,37 @@ def _trials(run: Run, choice: PolicyChoice) -> Markup:
     standard = choice.position(choice.standard) or None  # 0 is no augmentation
     line = None
     if standard is not None:
-        gain = choice.trials[standard].gain
-        line = None if gain is None else gain.mean
+        line = _mean(choice.trials[standard].gain)
     rows = []
     for i, trial in enumerate(choice.trials):
-        class_ = "learned" if i == chosen else "start"
-        drawn = None if axis is None else trial_row(trial.gain, axis, class_, line)
+        row_class = "trial"
+        mark_class = "start"
+        if i == chosen:
+            row_class = "trial chosen"
+            mark_class = "learned"
+        plot = None
+        if axis is not None:
+            plot = trial_row(trial.gain, axis, mark_class, line)
         facts = _trial_facts(run, trial, axis, is_reference=i == 0)
         words = _words(trial.name, facts, _tags(i, chosen=chosen, standard=standard))
-        row_class = "trial chosen" if i == chosen else "trial"
-        rows.append(tag("li", words, drawn, class_=row_class))
+        rows.append(tag("li", words, plot, class_=row_class))
     listed = tag("ol", *rows, class_="trials")
     if axis is None:
         return listed
-    unit = "" if run.task == "regression" else ", nats"
-    label = tag("p", f"Decrease of the {_loss_name(run)}{unit}", class_="facts")
+    label = tag("p", _axis_label(run), class_="facts")
     return join(listed, tag("div", label, trial_scale(axis), class_="trial scale"))
+
+
+def _mean(gain: Estimate | None) -> float | None:
+    if gain is None:
+        return None
+    return gain.mean
+
+
+def _axis_label(run: Run) -> str:
+    if run.task == "regression":
+        return "Decrease of the squared error"
+    return "Decrease of the loss, nats"
 
 
 def _tags(i: int, *, chosen: int | None, standard: int | None) -> list[str]:

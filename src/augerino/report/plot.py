@@ -115,13 +115,14 @@ class Plot:
 
 
 def _x_tick(x: float, text: str, floor: int) -> list[Markup]:
-    is_last = x > WIDTH - RIGHT - 12  # its label would leave the drawing
-    at = WIDTH if is_last else x
-    anchor = "end" if is_last else "middle"
-    return [
-        tag("line", x1=x, x2=x, y1=floor, y2=floor + 4, class_="axis"),
-        tag("text", text, x=at, y=floor + 16, class_="tick", text_anchor=anchor),
-    ]
+    line = tag("line", x1=x, x2=x, y1=floor, y2=floor + 4, class_="axis")
+    label_x = x
+    anchor = "middle"
+    if x > WIDTH - RIGHT - 12:  # a centred label would not fit into the drawing
+        label_x = WIDTH
+        anchor = "end"
+    label = tag("text", text, x=label_x, y=floor + 16, class_="tick", text_anchor=anchor)
+    return [line, label]
 
 
 def _y_tick(y: float, text: str) -> list[Markup]:
@@ -134,7 +135,7 @@ def _y_tick(y: float, text: str) -> list[Markup]:
 def padded(
     values: Sequence[float], margin: float = 0.08, *, from_zero: bool = False
 ) -> tuple[float, float]:
-    """A range that holds all values with a relative margin; from 0 on request, if none is below."""
+    """A range around all values with a relative margin; `from_zero` starts it at 0 if possible."""
     low = min(values)
     high = max(values)
     if from_zero and low >= 0:
@@ -181,7 +182,9 @@ class Scale:
         """The name of the axis."""
         if isinstance(self.unit, LevelsUnit):
             return "levels"
-        return "factor" if isinstance(self.unit, FactorUnit) else self.unit.label
+        if isinstance(self.unit, FactorUnit):
+            return "factor"
+        return self.unit.label
 
     def text(self, value: float) -> str:
         """A value with few digits and a short suffix."""
@@ -206,7 +209,9 @@ class Scale:
         if isinstance(self.unit, LevelsUnit):
             return _level_ticks(low, high, most)
         factor = self.unit.factor
-        steps = _DEGREE_STEPS if self._suffix == "°" else _STEPS
+        steps: tuple[float, ...] = _STEPS
+        if self._suffix == "°":
+            steps = _DEGREE_STEPS
         return [tick / factor for tick in nice_ticks(low * factor, high * factor, most, steps)]
 
     @property
@@ -218,8 +223,10 @@ class Scale:
 
 
 def short_number(value: float) -> str:
-    """A number with at most four digits and a real minus sign."""
-    return f"{value:.4g}".replace("-", "−") if abs(value) > 1e-12 else "0"
+    """A number with at most four digits and a typographic minus sign."""
+    if abs(value) <= 1e-12:
+        return "0"
+    return f"{value:.4g}".replace("-", "−")
 
 
 def _level_ticks(low: float, high: float, most: int) -> list[float]:
@@ -263,7 +270,9 @@ def _factor_ticks(
     multiplier: Callable[[float], float], low: float, high: float, most: int
 ) -> list[float]:
     """Positions of round factors within a range: the finest grid with at most `most` of them."""
-    best = [0.0] if low <= 0 <= high else [low, high]
+    best = [low, high]
+    if low <= 0 <= high:
+        best = [0.0]
     lowest = multiplier(low) * (1 - 1e-9)
     highest = multiplier(high) * (1 + 1e-9)
     for grid in _factor_grids():

@@ -18,7 +18,9 @@ def number(value: Any) -> float | None:
     """
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if abs(value) <= LARGEST and math.isfinite(value) else None
+    if abs(value) > LARGEST or math.isnan(value):
+        return None
+    return float(value)
 
 
 def count(value: Any) -> int | None:
@@ -36,17 +38,23 @@ def text(value: Any, otherwise: str = "") -> str:
     found = number(value)
     if found is None:
         return otherwise
-    return str(value) if isinstance(value, int) else f"{found:g}"
+    if isinstance(value, int):
+        return str(value)
+    return f"{found:g}"
 
 
 def items(value: Any) -> list[Any]:
     """A list, or an empty one."""
-    return value if isinstance(value, list) else []
+    if not isinstance(value, list):
+        return []
+    return value
 
 
 def entries(value: Any) -> dict[str, Any]:
     """A mapping, or an empty one."""
-    return value if isinstance(value, dict) else {}
+    if not isinstance(value, dict):
+        return {}
+    return value
 
 
 def records(value: Any) -> list[dict[str, Any]]:
@@ -58,7 +66,9 @@ def numbers(value: Any) -> list[float] | None:
     """A list of numbers, or None if it is empty or contains anything else."""
     found = [number(entry) for entry in items(value)]
     known = [entry for entry in found if entry is not None]
-    return known if known and len(known) == len(found) else None
+    if not known or len(known) < len(found):
+        return None
+    return known
 
 
 def pair(value: Any) -> tuple[float, float] | None:
@@ -70,7 +80,7 @@ def pair(value: Any) -> tuple[float, float] | None:
 
 
 ANSWERS = ("symmetry", "full", "none", "undecided")
-_MAX_DEPTH = 8  # of products within products
+_MAX_DEPTH = 8  # limit of products nested in products
 
 
 @dataclass(frozen=True)
@@ -227,14 +237,16 @@ def _shape_of(
 
 
 def _start_shape(shape: Shape | None, start: float | None) -> Shape | None:
-    """The distribution at the start of the training: of the same kind, centred on the identity."""
+    """The distribution at the start of the training: the same kind, centred on the identity."""
     if shape is None or start is None:
         return None
     if shape.kind == "flip":
         return _flip(start / 2)  # an extent is twice the probability
     if shape.kind == "normal":
         return Shape("normal", 0.0, abs(start))
-    low = -abs(start) if shape.a < 0 else 0.0
+    low = 0.0
+    if shape.a < 0:
+        low = -abs(start)
     return Shape("uniform", low, abs(start))
 
 

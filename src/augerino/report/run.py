@@ -24,7 +24,7 @@ from augerino.report.result_reader import (
 )
 from augerino.runtime import files
 
-VERSION = 2  # of result.json
+VERSION = 2  # newest version of result.json that can be read
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,10 @@ class Run:
 
     @property
     def accuracy_name(self) -> str:
-        """The name of the accuracy: of pixels for masks."""
-        return "pixel accuracy" if self.task == "segmentation" else "accuracy"
+        """The name of the accuracy, which is computed over pixels in segmentation."""
+        if self.task == "segmentation":
+            return "pixel accuracy"
+        return "accuracy"
 
     @property
     def has_payoff(self) -> bool:
@@ -140,7 +142,7 @@ def _read_result(folder: Path) -> dict[str, Any]:
     if isinstance(result, dict) and "experiment" in result:
         raise InputError(
             f"{folder} is a run of an experiment; its table is in {file}. "
-            "Reports are made of runs of `augerino learn`."
+            "Only runs of `augerino learn` have a report."
         )
     if not isinstance(result, dict) or "coordinates" not in result:
         raise InputError(
@@ -162,14 +164,17 @@ def _no_result(folder: Path) -> InputError:
         return InputError(
             f"{folder} is not a run folder: it contains neither result.json nor config.json."
         )
-    is_experiment = "experiment" in entries(files.read_json(config, "run configuration"))
-    command = "run" if is_experiment else "learn"
+    command = "learn"
+    if "experiment" in entries(files.read_json(config, "run configuration")):
+        command = "run"
     again = shlex.join(["augerino", command, "--resume", str(folder)])
     return InputError(f"{folder} is not finished. Resume it with `{again}`.")
 
 
 def _optional(file: Path, what: str) -> Any:
-    return files.read_json(file, what) if file.exists() else None
+    if not file.exists():
+        return None
+    return files.read_json(file, what)
 
 
 def _extents(
@@ -198,13 +203,14 @@ def _model(entry: dict[str, Any]) -> Model:
 
 
 def _class_row(entry: dict[str, Any], names: list[str]) -> ClassRow:
-    label = entry.get("class")
-    index = count(label)
-    is_index = index is not None and index < len(names)
+    name = text(entry.get("class"), "?")
+    index = count(entry.get("class"))
+    if index is not None and index < len(names):
+        name = names[index]
     found = entries(entry.get("iou") or entry.get("accuracy"))
     scores = {text(model): number(score) for model, score in found.items()}
     return ClassRow(
-        name=names[index] if is_index and index is not None else text(label, "?"),
+        name=name,
         n_samples=count(entry.get("items")),
         scores={model: score for model, score in scores.items() if score is not None},
     )

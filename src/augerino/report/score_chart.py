@@ -54,11 +54,15 @@ def _score_axis(known: Sequence[tuple[ScoreRow, float]], *, as_percent: bool) ->
 
 
 def _score_text(value: float, *, as_percent: bool) -> str:
-    return f"{100 * value:.1f} %" if as_percent else f"{value:.4g}"
+    if as_percent:
+        return f"{100 * value:.1f} %"
+    return f"{value:.4g}"
 
 
 def _tick_text(value: float, *, as_percent: bool) -> str:
-    return f"{short_number(100 * value)} %" if as_percent else short_number(value)
+    if as_percent:
+        return f"{short_number(100 * value)} %"
+    return short_number(value)
 
 
 def _score_tick(x: float, text: str, centers: Sequence[int], height: int) -> list[Markup]:

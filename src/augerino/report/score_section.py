@@ -18,10 +18,10 @@ def models(run: Run, level: int) -> Markup | None:
 
 def scores(run: Run) -> Markup | None:
     """A chart and a table of the models; None without a score."""
-    classes_of = ["learned"] * len(run.models)
+    css_classes = ["learned"] * len(run.models)
     if len(run.models) > 1:
-        classes_of[0] = "start"  # the baseline
-    pairs = zip(run.models, classes_of, strict=True)
+        css_classes[0] = "start"  # the baseline
+    pairs = zip(run.models, css_classes, strict=True)
     chart = score_chart([ScoreRow(model.name, model, class_) for model, class_ in pairs])
     if chart is None:
         return None
@@ -34,7 +34,9 @@ def about_scores(run: Run) -> str:
     if run.models[0].accuracy is None:
         metric = "Loss (lower is better)"
     n_samples = next((model.n_samples for model in run.models if model.n_samples), None)
-    samples = f"{n_samples} held-out samples" if n_samples else "held-out samples"
+    samples = "held-out samples"
+    if n_samples:
+        samples = f"{n_samples} held-out samples"
     about = f"{metric} on {samples}, with 95 % intervals."
     if any(model.mean_iou is not None for model in run.models):
         about += (

@@ -32,7 +32,7 @@ from augerino.report.result_reader import (
 )
 from augerino.report.run import Orbit, Run
 
-_MAX_CLASSES = 12  # in a table that is not folded
+_MAX_CLASSES = 12  # largest number of classes in a table that is not folded
 _N_WORST = 5
 
 
@@ -46,17 +46,24 @@ def verdicts(run: Run, level: int) -> Markup | None:
 
 
 def _verdict(c: CoordinateResult, level: int) -> Markup:
-    value = tag("span", c.learned_text, class_="value")
-    title = tag(f"h{level}", named(c.name), " " if c.learned_text else None, value)
+    heading = [named(c.name)]
+    if c.learned_text:
+        heading += [Markup(" "), tag("span", c.learned_text, class_="value")]
+    words = [answer_badge(c.answer), tag(f"h{level}", heading)]
     sentence = c.sentence.removeprefix(f"{c.name}:").strip()
-    said = None
     if sentence:
         capitalized = sentence[:1].upper() + sentence[1:]
-        said = tag("p", named(unbroken(capitalized)), class_="sentence")
+        words.append(tag("p", named(unbroken(capitalized)), class_="sentence"))
+    drawing = [range_bar(c)]
     facts = _facts(c)
-    details = tag("p", facts, class_="facts") if facts else None
-    words = tag("div", answer_badge(c.answer), title, said, class_="words")
-    return tag("li", words, tag("div", range_bar(c), details, class_="shown"), class_="verdict")
+    if facts:
+        drawing.append(tag("p", facts, class_="facts"))
+    return tag(
+        "li",
+        tag("div", words, class_="words"),
+        tag("div", drawing, class_="shown"),
+        class_="verdict",
+    )
 
 
 def _facts(c: CoordinateResult) -> str:
@@ -89,17 +96,18 @@ def _range_legend(run: Run) -> Markup:
 
 def examples(run: Run, level: int) -> Markup | None:
     """Examples transformed along each coordinate."""
-    return gallery(run.gallery, level) if run.gallery is not None else None
+    if run.gallery is None:
+        return None
+    return gallery(run.gallery, level)
 
 
 def evidence(run: Run, level: int) -> Markup | None:
     """The held-out loss at other extents."""
     figures = []
     for c in run.coordinates:
-        wider = f"Widened to {c.wider.text}" if c.wider and c.wider.text else "Widened"
         below = [
             _change("Disabled", c.off, run.accuracy_name),
-            _change(wider, c.wider, run.accuracy_name),
+            _change(_wider_title(c.wider), c.wider, run.accuracy_name),
         ]
         if c.profile is not None:
             figures.append(figure(c.name, charts.profile_plot(c, c.profile), *below))
@@ -119,6 +127,12 @@ def evidence(run: Run, level: int) -> Markup | None:
     return section("Evidence", about, grid(figures), level=level)
 
 
+def _wider_title(wider: Change | None) -> str:
+    if wider is None or not wider.text:
+        return "Widened"
+    return f"Widened to {wider.text}"
+
+
 def _change(title: str, change: Change | None, accuracy: str) -> Markup | None:
     if change is None:
         return None
@@ -135,12 +149,13 @@ def distributions(run: Run, level: int) -> Markup | None:
     """The distribution of each coordinate before and after the training."""
     drawn = [(c.name, charts.distribution_plot(c)) for c in run.coordinates]
     figures = [figure(name, drawing) for name, drawing in drawn if drawing is not None]
+    if not figures:
+        return None
     keys = [("start", "start"), ("learned", "learned")]
     if any(c.true is not None for c in run.coordinates):
         keys.append(("true", "true extent"))
     about = "The distribution of each coordinate, at the start of the training and as learned."
-    below = legend(keys) if figures else None
-    return section("Distributions", about, grid(figures), below, level=level)
+    return section("Distributions", about, grid(figures), legend(keys), level=level)
 
 
 def training(run: Run, level: int) -> Markup | None:
@@ -167,7 +182,9 @@ def orbits(run: Run, level: int) -> Markup | None:
 def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
     """One orbit; a class has the same colour in all plots if there are enough colours."""
     shown = charts.orbit_classes(orbit)
-    order = everywhere if len(everywhere) <= charts.MAX_LINES else shown
+    order = everywhere
+    if len(everywhere) > charts.MAX_LINES:
+        order = shown
     colors = [f"c{order.index(i)}" for i in shown]
     names = [short(_output_name(run, i), 40) for i in shown]
     keys = list(zip(colors, names, strict=True))
@@ -175,13 +192,17 @@ def _orbit(run: Run, orbit: Orbit, everywhere: list[int]) -> Markup:
     n_hidden = len(orbit.outputs[0]) - len(shown)
     note = None
     if n_hidden > 0:
-        noun = "output" if n_hidden == 1 else "outputs"
-        note = tag("p", f"{n_hidden} more {noun} with lower peaks", class_="facts")
+        more = f"{n_hidden} more outputs with lower peaks"
+        if n_hidden == 1:
+            more = "1 more output with a lower peak"
+        note = tag("p", more, class_="facts")
     return figure(f"{orbit.title}, {orbit.coordinate}", drawing, legend(keys), note)
 
 
 def _output_name(run: Run, i: int) -> str:
-    return run.class_names[i] if i < len(run.class_names) else f"output {i}"
+    if i < len(run.class_names):
+        return run.class_names[i]
+    return f"output {i}"
 
 
 def classes(run: Run, level: int) -> Markup | None:
@@ -217,8 +238,8 @@ def _about_classes(run: Run) -> str:
     if run.task != "segmentation":
         return "Fraction of correct predictions on held-out samples, by class."
     return (
-        "Intersection over union (IoU) on held-out samples, by class: the pixels that are of the"
-        " class and predicted as the class, divided by the pixels that are either."
+        "Intersection over union (IoU) on held-out samples, by class: pixels that have the class"
+        " and are predicted as it, divided by pixels for which either holds."
         " Samples are those that contain the class."
     )
 
@@ -245,25 +266,36 @@ def seeds(run: Run, level: int) -> Markup | None:
 
 
 def _extent_cell(c: CoordinateResult, value: float | None) -> str:
-    return "" if value is None else c.unit.extent(value)
+    if value is None:
+        return ""
+    return c.unit.extent(value)
 
 
 def _span_cell(c: CoordinateResult, values: list[float | None]) -> str:
     known = [value for value in values if value is not None]
-    return c.interval_text(min(known), max(known)) if known else ""
+    if not known:
+        return ""
+    return c.interval_text(min(known), max(known))
 
 
 def _percent_span(values: list[float | None]) -> str:
     known = [100 * value for value in values if value is not None]
-    return f"{min(known):.1f} to {max(known):.1f} %" if known else ""
+    if not known:
+        return ""
+    return f"{min(known):.1f} to {max(known):.1f} %"
 
 
 def configuration(run: Run, level: int) -> Markup | None:
     """The command, the data, the settings and the versions."""
     result = run.result
+    content: list[Markup] = []
     command = text(result.get("command"))
+    if command:
+        content.append(tag("pre", tag("code", command), class_="command"))
     notes = [text(note) for note in items(entries(result.get("data")).get("notes"))]
-    items_of = [tag("li", named(note)) for note in notes if note]
+    rows = [tag("li", named(note)) for note in notes if note]
+    if rows:
+        content.append(tag("ul", *rows, class_="notes"))
     settings = _settings(entries(result.get("recipe")))
     lists = tag(
         "div",
@@ -271,21 +303,19 @@ def configuration(run: Run, level: int) -> Markup | None:
         _listed("Settings", settings, level),
         class_="pair",
     )
-    return section(
-        "Configuration",
-        None,
-        tag("pre", tag("code", command), class_="command") if command else None,
-        tag("ul", *items_of, class_="notes") if items_of else None,
-        lists,
-        level=level,
-        class_="made",
-    )
+    return section("Configuration", None, *content, lists, level=level, class_="made")
 
 
 def _run_facts(run: Run) -> dict[str, str]:
     result = run.result
     data = entries(result.get("data"))
+    n_classes = ""
+    if run.class_names:
+        n_classes = str(len(run.class_names))
+    training_time = ""
     seconds = number(result.get("seconds"))
+    if seconds is not None:
+        training_time = f"{seconds:.0f} s"
     versions = entries(result.get("versions"))
     return {
         "data": text(data.get("path")),
@@ -293,9 +323,9 @@ def _run_facts(run: Run) -> dict[str, str]:
         "shape of an input": " × ".join(text(side) for side in items(data.get("shape"))),
         "kind": text(result.get("kind")),
         "task": text(result.get("task")),
-        "classes": str(len(run.class_names)) if run.class_names else "",
+        "classes": n_classes,
         "seed": text(result.get("seed")),
-        "training time": "" if seconds is None else f"{seconds:.0f} s",
+        "training time": training_time,
         "date": text(result.get("date")),
         "method": _method(count(result.get("n_probe_items"))),
         **{f"{name} version": text(value) for name, value in versions.items()},

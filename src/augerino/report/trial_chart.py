@@ -9,9 +9,9 @@ from augerino.report.payoff_result import Trial
 from augerino.report.plot import WIDTH, nice_ticks, padded, short_number
 from augerino.report.result_reader import Estimate
 
-_HEIGHT = 48  # of a row
+_HEIGHT = 48  # height of a row
 _CENTER = _HEIGHT // 2
-_SCALE_HEIGHT = 18  # of the labels below the rows
+_SCALE_HEIGHT = 18  # height of the labels below the rows
 _LARGEST_LOSS = 1.0  # relative to the best gain; beyond it, an arrow
 
 

@@ -30,9 +30,9 @@ def build(description: Any, weights: Mapping[str, Tensor], folder: Path) -> nn.M
     """Creates the network that `describe` described, with random weights.
 
     Args:
-        description: from a file, not trusted.
-        weights: that the network must fit.
-        folder: of the saved model, for messages.
+        description: description from a file; it is not trusted.
+        weights: weights whose names and shapes the network must have.
+        folder: folder of the saved model, for error messages.
     """
     config = folder / "config.json"
     if not isinstance(description, dict) or not isinstance(description.get("settings", {}), dict):
@@ -44,7 +44,7 @@ def build(description: Any, weights: Mapping[str, Tensor], folder: Path) -> nn.M
     if kind not in BUILT_IN:
         class_name = str(description.get("class", kind))[:200]
         raise InputError(
-            f"The network of {folder} ({class_name}) is not one of augerino's or timm's: "
+            f"The network of {folder} ({class_name}) is part of neither augerino nor timm: "
             "build it and pass it, as in from_pretrained(folder, net=Net())."
         )
     try:
@@ -68,7 +68,9 @@ def _describe_timm(net: nn.Module) -> dict[str, Any] | None:
     name = config["architecture"]
     first: Any = config.get("first_conv")
     try:
-        layer: Any = net.get_submodule(first if isinstance(first, str) else first[0])
+        if not isinstance(first, str):
+            first = first[0]
+        layer: Any = net.get_submodule(first)
         settings = {
             "num_classes": int(net.num_classes),  # type: ignore[arg-type]
             "in_chans": int(layer.weight.shape[1]),
@@ -91,7 +93,7 @@ def _build_timm(name: str, settings: Mapping[str, Any], folder: Path) -> nn.Modu
     # A name with a prefix would make timm download or read files: only its own models are built.
     if not timm.is_model(name) or ":" in name or "/" in name:
         raise InputError(
-            f"timm has no model '{name[:200]}', which {folder} names: update timm, or pass net=."
+            f"timm has no model '{name[:200]}', which {folder} requires: update timm, or pass net=."
         )
     for key, value in settings.items():
         if key not in _TIMM_SETTINGS or not isinstance(value, int):

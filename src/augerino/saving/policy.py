@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from augerino import distributions, transforms
 from augerino.augmentation import Augmentation
@@ -206,15 +206,19 @@ def _encode(module: Any) -> Any:
         "settings": {key: _encode(value) for key, value in settings.items()},
     }
     parameters = dict(module.named_parameters(recurse=False))
-    # Haar has no parameter that would show in which precision it draws.
-    if parameters or isinstance(module, distributions.Haar):
-        like = next(iter(parameters.values())) if parameters else module.extent
-        data["dtype"] = str(like.dtype).removeprefix("torch.")
+    # Haar has no parameter from which the precision could be inferred.
+    if isinstance(module, distributions.Haar):
+        data["dtype"] = _dtype_name(module.extent)
     if parameters:
+        data["dtype"] = _dtype_name(next(iter(parameters.values())))
         data["parameters"] = {
             name: value.detach().cpu().double().tolist() for name, value in parameters.items()
         }
     return data
+
+
+def _dtype_name(like: Tensor) -> str:
+    return str(like.dtype).removeprefix("torch.")
 
 
 def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
@@ -228,7 +232,7 @@ def _decode(data: Any, known: Mapping[str, type[nn.Module]]) -> Any:
     settings = {key: _decode(value, known) for key, value in data["settings"].items()}
     if kind not in known:
         raise InputError(
-            f"The policy holds a {kind}, which is not built in: "
+            f"The policy contains a {kind}, which is not built in: "
             f"pass kinds={{'{kind}': {kind}}} to augmentation()."
         )
     module = known[kind](*settings.pop("names", ()), **settings)

@@ -42,7 +42,7 @@ def save_pretrained(
 
     Args:
         model: the averaged model.
-        folder: created if it does not exist.
+        folder: target folder; it is created if necessary.
         example: a batch of inputs, whose shape and dtype are recorded.
     """
     from safetensors.torch import save as serialize
@@ -73,13 +73,16 @@ def _config_of(model: InvariantModel, example: Tensor | None) -> dict[str, Any]:
         action_policy = Policy.of(Augmentation(action, augmentation.distribution))
         action_data = action_policy.data["transform"]
     example_data = None
+    kind = "InvariantModel"
+    if model.moves_outputs:
+        kind = "EquivariantModel"
     if example is not None:
         dtype = str(example.dtype).removeprefix("torch.")
         example_data = {"shape": list(example.shape[1:]), "dtype": dtype}
     return {
         "format": FORMAT,
         "version": VERSION,
-        "kind": "EquivariantModel" if model.moves_outputs else "InvariantModel",
+        "kind": kind,
         "average": model.average.name,
         "train_copies": model.train_copies,
         "test_copies": model.test_copies,
@@ -91,7 +94,7 @@ def _config_of(model: InvariantModel, example: Tensor | None) -> dict[str, Any]:
 
 
 def _prepare_folder(folder: str | Path) -> Path:
-    """Creates the folder; rejects one that holds anything but an earlier save."""
+    """Creates the folder; rejects one with any content other than an earlier save."""
     path = Path(folder)
     try:
         is_taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
@@ -102,7 +105,7 @@ def _prepare_folder(folder: str | Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(
-            f"Cannot make the folder {path}: {error.strerror or error}. Choose another one."
+            f"Cannot create the folder {path}: {error.strerror or error}. Choose another one."
         ) from error
     return path
 
@@ -185,8 +188,7 @@ def load(folder: str | Path) -> Pretrained:
     content, weights = _read_weights(weights_path)
     if hashlib.sha256(content).hexdigest() != config.get("weights_sha256"):
         raise InputError(
-            f"{weights_path} is not the file that config.json was written with: "
-            "restore both from a copy."
+            f"{weights_path} does not belong to config.json: restore both from a copy."
         )
     return Pretrained(
         folder=path,

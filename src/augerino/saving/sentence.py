@@ -16,8 +16,8 @@ class _Words(NamedTuple):
     """An operation in words.
 
     Args:
-        bare: after "never".
-        before: before an amount; empty if it is `bare`.
+        bare: form after "never".
+        before: form before an amount; empty if it equals `bare`.
     """
 
     bare: str
@@ -50,7 +50,7 @@ _DISCRETE = {
 
 
 class _Clause(NamedTuple):
-    """What is done, and in which fraction of the samples."""
+    """An operation in words, and the fraction of the samples that it changes."""
 
     text: str
     rate: float
@@ -64,7 +64,7 @@ def sentence(coordinates: Iterable[LearnedCoordinate], samples: str = "images") 
     Clauses are sorted by their rates. Negligible ranges follow as "never ...".
 
     Args:
-        coordinates: with their ranges and rates.
+        coordinates: coordinates with their ranges and rates.
         samples: plural of the inputs: "images", "signals", "clouds" or "samples".
     """
     groups = _grouped(list(coordinates))
@@ -78,26 +78,37 @@ def sentence(coordinates: Iterable[LearnedCoordinate], samples: str = "images") 
 
 
 def _grouped(coordinates: Sequence[LearnedCoordinate]) -> list[list[LearnedCoordinate]]:
-    """Coordinates that differ in their axis only, together; all others alone."""
+    """Groups coordinates that differ in their axis only."""
     groups: dict[tuple[str, ...], list[LearnedCoordinate]] = {}
     for c in coordinates:
-        stem, axis = _split_axis(c.name)
-        key = (stem, str(c.is_negligible), "" if c.is_negligible else c.text)
-        groups.setdefault(key if axis else (c.name,), []).append(c)
+        groups.setdefault(_group_key(c), []).append(c)
     return list(groups.values())
+
+
+def _group_key(c: LearnedCoordinate) -> tuple[str, ...]:
+    stem, axis = _split_axis(c.name)
+    if not axis:
+        return (c.name,)
+    if c.is_negligible:
+        return (stem, "negligible")
+    return (stem, c.text)
 
 
 def _split_axis(name: str) -> tuple[str, str]:
     stem, _, axis = name.rpartition("_")
-    return (stem, axis) if stem and axis in _AXES else (name, "")
+    if stem and axis in _AXES:
+        return stem, axis
+    return name, ""
 
 
 def _clause(group: Sequence[LearnedCoordinate], samples: str) -> _Clause:
     first = group[0]
     if first.discrete:
-        verb, how = _DISCRETE.get(first.name, ("apply", f"{first.name} to"))
         which = _which(first.rate, samples)
-        text = f"{verb} {which} {how}" if first.name in _DISCRETE else f"{verb} {how} {which}"
+        text = f"apply {first.name} to {which}"
+        if first.name in _DISCRETE:
+            verb, how = _DISCRETE[first.name]
+            text = f"{verb} {which} {how}"
         return _Clause(text, first.rate, is_discrete=True)
     stem, _ = _split_axis(first.name)
     words = _WORDS.get(stem, _Words(stem.replace("_", " ")))
@@ -123,8 +134,10 @@ def _where(group: Sequence[LearnedCoordinate], samples: str) -> str:
         return ""
     if samples == "images" and axes[0] in _ACROSS:
         return _ACROSS[axes[0]]
-    preposition = "about" if group[0].name.startswith("rotate") else "along"
-    return f"{preposition} {_listed(axes, 'and')}"
+    listed = _listed(axes, "and")
+    if group[0].name.startswith("rotate"):
+        return f"about {listed}"
+    return f"along {listed}"
 
 
 def _amount(c: LearnedCoordinate) -> str:
@@ -137,7 +150,9 @@ def _amount(c: LearnedCoordinate) -> str:
         return f"by {c.range_text}"
     if isinstance(c.unit, LevelsUnit):
         return f"to as few as {c.unit.value(c.extent)}"
-    text = c.range_text if isinstance(c.unit, StrengthUnit) else f"up to {c.range_text[1:]}"
+    text = c.range_text
+    if not isinstance(c.unit, StrengthUnit):
+        text = f"up to {c.range_text.removeprefix('±')}"
     return re.sub(r"(\d)\.0\b", r"\1", text)
 
 
@@ -145,7 +160,9 @@ def _joined(clauses: Sequence[_Clause], samples: str) -> list[str]:
     """Clauses with their rates; those of equal rates share one."""
     parts: dict[str, list[_Clause]] = {}
     for clause in clauses:
-        key = clause.text if clause.is_discrete else _how_often(clause.rate, samples)
+        key = _how_often(clause.rate, samples)
+        if clause.is_discrete:
+            key = clause.text
         parts.setdefault(key, []).append(clause)
     return [_shared(found, key) for key, found in parts.items()]
 
@@ -153,8 +170,10 @@ def _joined(clauses: Sequence[_Clause], samples: str) -> list[str]:
 def _shared(clauses: Sequence[_Clause], how_often: str) -> str:
     if clauses[0].is_discrete:
         return clauses[0].text
-    each = ", each" if len(clauses) > 1 and clauses[0].rate < _CERTAIN else ""
-    return f"{_listed([clause.text for clause in clauses], 'and')}{each} {how_often}"
+    listed = _listed([clause.text for clause in clauses], "and")
+    if len(clauses) > 1 and clauses[0].rate < _CERTAIN:
+        listed += ", each"
+    return f"{listed} {how_often}"
 
 
 def _how_often(rate: float, samples: str) -> str:
@@ -173,11 +192,14 @@ def _which(rate: float, samples: str) -> str:
         return f"every {samples.removesuffix('s')}"
     if abs(rate - 0.5) < 0.01:
         return f"half of the {samples}"
-    percent = f"{100 * rate:.0f}" if rate >= 0.01 else f"{100 * rate:.1g}"
-    return f"{percent} % of the {samples}"
+    if rate >= 0.01:
+        return f"{100 * rate:.0f} % of the {samples}"
+    return f"{100 * rate:.1g} % of the {samples}"
 
 
 def _listed(texts: Sequence[str], word: str) -> str:
     """Joins texts as in "a, b and c"."""
     *first, last = texts
-    return f"{', '.join(first)} {word} {last}" if first else last
+    if not first:
+        return last
+    return f"{', '.join(first)} {word} {last}"

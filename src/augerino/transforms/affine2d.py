@@ -10,7 +10,7 @@ from augerino import lie
 from augerino.coordinate import HALF_IMAGE, LOG_FACTOR, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import LieTransform, Size, choose
+from augerino.transforms.base import LieTransform, Size, choose, precise
 from augerino.transforms.functional import Padding
 
 COORDINATES = {
@@ -99,9 +99,9 @@ class Affine2d(LieTransform):
     def forward(self, x: Tensor, t: Tensor) -> Tensor:
         """Warps images.   x: (B, C, H, W)   t: (B, k)   returns (B, C, H, W)"""
         self.check(x, t)
-        t = t.double() if x.dtype == torch.float64 else t
         size = (x.shape[-2], x.shape[-1])
-        return functional.warp(x, self._power(t, -1.0, size), self.padding)
+        pull = self._power(precise(t, x), -1.0, size)
+        return functional.warp(x, pull, self.padding)
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
         """Fraction of each pixel that survives g and its inverse, (B, 1, H, W)."""

@@ -1,6 +1,7 @@
 """Affine maps of point clouds."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from augerino import lie
 from augerino.coordinate import LOG_FACTOR, PLAIN, RADIAN, Coordinate
 from augerino.errors import InputError
-from augerino.transforms.base import LieTransform, choose
+from augerino.transforms.base import LieTransform, choose, precise
 
 #: The nine coordinates of the paper, which has no shears.
 PAPER = tuple(name for name in lie.AFFINE3D if not name.startswith("shear"))
@@ -57,7 +58,9 @@ class Affine3d(LieTransform):
     """
 
     def __init__(self, *names: str) -> None:
-        chosen = choose(names, lie.AFFINE3D, "Affine3d") if names else PAPER
+        chosen: Sequence[str] = PAPER
+        if names:
+            chosen = choose(names, lie.AFFINE3D, "Affine3d")
         super().__init__(
             [_coordinate(name) for name in chosen],
             torch.tensor([lie.AFFINE3D[name] for name in chosen], dtype=torch.float32),
@@ -75,7 +78,7 @@ class Affine3d(LieTransform):
                 'If they are one entry of a dict, use On("positions", Affine3d(...)).'
             )
         self.check(x, t)
-        matrix = self.matrix(t.double() if x.dtype == torch.float64 else t)
+        matrix = self.matrix(precise(t, x))
         with torch.autocast(x.device.type, enabled=False):
             points = lie.at_least_float32(x)
             matrix = matrix.to(points.dtype)

@@ -26,7 +26,7 @@ class Transform(nn.Module):
     - `inverse(y, t)`, which equivariance needs
     - `coverage(y, t)` and `mixes_with_padding`, if g followed by its inverse loses part of the
       input
-    - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and the like
+    - `point_map(t, size)` and `canvas(size)`, for the actions on keypoints, boxes and other outputs
     - `settings()`, the arguments of the constructor, so that the transform can be saved
     - `smooth = False`, if the gradient along t is not the derivative of the values, and
       `has_gradient = False`, if it is 0 because the values jump
@@ -149,6 +149,13 @@ class Transform(nn.Module):
         return ", ".join(self.names)
 
 
+def precise(t: Tensor, x: Tensor) -> Tensor:
+    """Coordinates in float64 if the data are."""
+    if x.dtype == torch.float64:
+        return t.double()
+    return t
+
+
 def per_item(t: Tensor, x: Tensor) -> Tensor:
     """Reshapes coordinates for broadcasting.   t: (B, 1)   x: (B, ...)   returns (B, 1, ...)"""
     return lie.at_least_float32(t).reshape(-1, *[1] * (x.dim() - 1))
@@ -251,7 +258,12 @@ class On(Transform):
         """A copy of the batch with another value at the key."""
         if isinstance(x, Mapping):
             return {**x, self.key: value}
-        items = [value if i == self.key else item for i, item in enumerate(x)]
+        items: list[Any] = []
+        for i, item in enumerate(x):
+            if i == self.key:
+                items.append(value)
+            else:
+                items.append(item)
         if hasattr(x, "_fields"):  # a named tuple
             return type(x)(*items)
         return type(x)(items)
@@ -299,7 +311,9 @@ class On(Transform):
     def only(self, names: Sequence[str]) -> "Transform | None":
         """The same entry under fewer coordinates; None if they cannot be restricted."""
         inner = self.transform.only(names)
-        return None if inner is None else On(self.key, inner, where=self.where)
+        if inner is None:
+            return None
+        return On(self.key, inner, where=self.where)
 
     def without_gradient(self) -> str | None:
         """Name of the first coordinate without a useful gradient; None if all have one."""
@@ -351,7 +365,7 @@ class Compose(Transform):
     reverse order.
 
     Args:
-        transforms: with distinct coordinate names.
+        transforms: the transforms, with distinct coordinate names.
     """
 
     def __init__(self, transforms: Sequence[Transform]) -> None:
@@ -370,7 +384,8 @@ class Compose(Transform):
 
     def _split(self, t: Tensor) -> list[tuple[Transform, Tensor]]:
         """Each transform with its columns of t."""
-        pieces = t.split([len(part.coordinates) for part in self.parts], dim=-1)  # type: ignore[arg-type]
+        sizes = [len(part.coordinates) for part in self.parts]  # type: ignore[arg-type]
+        pieces = t.split(sizes, dim=-1)
         return list(zip(self.parts, pieces, strict=True))  # type: ignore[arg-type]
 
     def forward(self, x: Any, t: Tensor) -> Any:

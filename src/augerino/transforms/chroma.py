@@ -1,7 +1,7 @@
 """Colour of images with values in [0, 1]: saturation, hue and greyscale.
 
 Grey is the luma of ITU-R BT.601, as in PIL and torchvision. Images with one channel have no colour
-and stay unchanged.
+and are unchanged.
 """
 
 import math
@@ -15,7 +15,7 @@ from augerino.transforms.active_rows import PhotometricTransform
 
 
 class _Chroma(PhotometricTransform):
-    """A transform of the colour of images with three channels; those with one stay."""
+    """A transform of the colour of RGB images; images with one channel are unchanged."""
 
     def check(self, x: Tensor, t: Tensor) -> None:
         """Raises `InputError` unless x are floating-point images with 1 or 3 channels."""

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SMALL = 64_000  # bytes of an image that stays in the cache anyway; such batches are sampled at once
+SMALL = 64_000  # bytes up to which an image fits into the cache and a batch is sampled at once
 PIECE = 1_200_000  # bytes of images per thread that are copied and sampled together
 
 
@@ -222,7 +222,7 @@ def _once(found: Tensor, *origins: Tensor) -> Tensor:
 
 
 class _Once(torch.autograd.Function):
-    """The identity on a gradient, whose own derivative raises an explanation."""
+    """The identity on a gradient; its derivative raises an error with an explanation."""
 
     @staticmethod
     def forward(ctx: Any, found: Tensor, *origins: Tensor) -> Tensor:

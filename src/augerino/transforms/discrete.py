@@ -10,6 +10,7 @@ from augerino.coordinate import COPIES, Coordinate
 from augerino.transforms.base import Size, Transform, choose
 
 _AXES = {"flip_horizontal": -1, "flip_vertical": -2}
+_SHORT = {"horizontal": "flip_horizontal", "vertical": "flip_vertical"}
 
 
 class Flip(Transform):
@@ -29,7 +30,7 @@ class Flip(Transform):
 
     def __init__(self, *names: str) -> None:
         super().__init__()
-        full = [f"flip_{name}" if f"flip_{name}" in _AXES else name for name in names]
+        full = [_SHORT.get(name, name) for name in names]
         self.coordinates = tuple(
             Coordinate(name, limit=1.0, unit=COPIES, discrete=True)
             for name in choose(full, _AXES, "Flip")

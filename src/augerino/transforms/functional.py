@@ -28,7 +28,7 @@ SIGNAL_PADDINGS: tuple[str, ...] = get_args(SignalPadding)
 def frame(height: int, width: int) -> tuple[float, float]:
     """Half-extents (x, y) of an image in the isotropic frame, in which rotations are rigid.
 
-    They are 2w / (w + h) and 2h / (w + h): a square image spans [-1, 1] in both directions, and any
+    They are 2w / (w + h) and 2h / (w + h). A square image spans [-1, 1] in both directions; any
     other image keeps its aspect ratio and has a mean half-side of 1.
     """
     return 2 * width / (width + height), 2 * height / (width + height)
@@ -139,11 +139,11 @@ def _points(
     that one matrix product gives the sampling grid of a batch.
 
     Args:
-        height: of the input.
-        width: of the input.
+        height: height of the input.
+        width: width of the input.
         window: (rows, columns) of the output.
-        dtype: of the results.
-        device: of the results.
+        dtype: dtype of the results.
+        device: device of the results.
     """
     rows, columns = window
     half_x, half_y = frame(height, width)
@@ -178,8 +178,8 @@ def _cached_points(
 def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Tensor:
     r"""Resamples signals by linear interpolation, \(y_i = x(i + \mathrm{offset}_i)\).
 
-    Offsets are in samples and relative to each sample, not to the start of the signal, so that
-    precision does not depend on the length and an offset of 0 is exact. Runs in float32, or in
+    Offsets are in samples and relative to each sample, not to the start of the signal. Precision
+    therefore does not depend on the length, and an offset of 0 is exact. Runs in float32, or in
     float64 for float64 signals, also under autocast. The output has the dtype of x.
 
     Args:
@@ -216,7 +216,9 @@ def resample(x: Tensor, offset: Tensor, padding: SignalPadding = "zeros") -> Ten
 def _samples(x: Tensor, index: Tensor, padding: SignalPadding) -> Tensor:
     """Samples at integer positions, inside the signal or not.   x: (B, C, T)   index: (B, T)"""
     length = x.shape[-1]
-    within = index.remainder(length) if padding == "circular" else index.clamp(0, length - 1)
+    within = index.clamp(0, length - 1)
+    if padding == "circular":
+        within = index.remainder(length)
     picked = x.gather(-1, within[:, None].expand_as(x))
     if padding == "zeros":
         return picked * (index == within)[:, None]

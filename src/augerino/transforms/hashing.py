@@ -1,7 +1,7 @@
 """Pseudo-random numbers that are a function of an input and its coordinates alone.
 
 A transform has no random state. Its noise is therefore a hash: equal pairs (x, t) get equal
-numbers, and other pairs get unrelated ones. All arithmetic wraps around in 32 bits, which
+numbers, and different pairs get independent ones. All arithmetic wraps around in 32 bits, which
 processors vectorise; results are the same on every device, up to the rounding of log and cos.
 """
 
@@ -17,7 +17,7 @@ def key(x: Tensor, t: Tensor) -> Tensor:
 
 
 def words(key: Tensor, n: int, stream: int = 0) -> Tensor:
-    """n words per key; each stream gives other words.   key: (B, 1)   returns (B, n)"""
+    """n words per key; each stream has different words.   key: (B, 1)   returns (B, n)"""
     position = torch.arange(stream * n, (stream + 1) * n, dtype=torch.int32, device=key.device)
     return mix(mix(position) ^ key)
 

@@ -35,7 +35,7 @@ class Sharpness(PhotometricTransform):
     r"""Sharpens or blurs and clips: \(c' = s + (1 + t)(c - s)\) with a smoothed image s.
 
     s is the image filtered with PIL's 3x3 kernel SMOOTH, [1 1 1; 1 5 1; 1 1 1] / 13. t = -1 blurs,
-    and t = 1 doubles the difference from s. The outermost pixels stay, as in PIL.
+    and t = 1 doubles the difference from s. The outermost pixels are unchanged, as in PIL.
 
     Example:
         >>> import torch
@@ -71,7 +71,7 @@ class AutoContrast(_Blend):
     r"""Stretches each channel towards [0, 1]: \(c' = c + |t| (\frac{c - a}{b - a} - c)\).
 
     a and b are the smallest and the largest intensity of the channel. A channel whose range is
-    below half a level of 8 bits stays unchanged.
+    below half a level of 8 bits is unchanged.
 
     Example:
         >>> import torch
@@ -83,16 +83,16 @@ class AutoContrast(_Blend):
     coordinates = (Coordinate("autocontrast", limit=1.0, unit=STRENGTH),)
 
     def target(self, x: Tensor) -> Tensor:
-        """Images that reach from 0 to 1.   x: (B, C, H, W)   returns (B, C, H, W)"""
+        """Images stretched to [0, 1].   x: (B, C, H, W)   returns (B, C, H, W)"""
         return pixelwise.stretched(x)
 
 
 class Equalize(_Blend):
     r"""Blends each channel with its histogram-equalised version: \(c' = c + |t| (e(c) - c)\).
 
-    e is PIL's `ImageOps.equalize` on intensities rounded to 256 levels. As there, a channel stays
-    unchanged if all its pixels but those of the brightest level are fewer than 255. The gradient
-    regards e(c) as fixed.
+    e is PIL's `ImageOps.equalize` on intensities rounded to 256 levels. As there, a channel is
+    unchanged if fewer than 255 of its pixels are below its brightest level. The gradient treats
+    e(c) as fixed.
 
     Example:
         >>> import torch

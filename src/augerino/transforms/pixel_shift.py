@@ -14,14 +14,15 @@ from augerino.transforms.base import Size, choose
 from augerino.transforms.functional import Padding
 
 _NAMES = ("shift_x", "shift_y")
+_SHORT = {"x": "shift_x", "y": "shift_y"}
 
 
 class PixelShift(ImageTransform):
     r"""Shifts images by whole pixels: right by \(t_x W / 2\), down by \(t_y H / 2\), rounded.
 
-    As "random crop with padding", it leaves pixels as they are. `Affine2d` interpolates between
-    them, which also blurs. The shift jumps with t, so there is no useful gradient
-    (`smooth = False`). The inverse is the shift by -t; pixels that left the image are lost.
+    Like "random crop with padding", it does not interpolate; `Affine2d` does, which also blurs.
+    The shift jumps with t, so there is no useful gradient (`smooth = False`). The inverse is the
+    shift by -t; pixels that left the image are lost.
 
     Args:
         names: "x", "y", or the full coordinate names; none means both.
@@ -43,7 +44,7 @@ class PixelShift(ImageTransform):
                 f"PixelShift needs a padding of {', '.join(functional.PADDINGS)}, "
                 f"but got '{padding}'."
             )
-        full = [f"shift_{name}" if f"shift_{name}" in _NAMES else name for name in names]
+        full = [_SHORT.get(name, name) for name in names]
         self.coordinates = tuple(
             Coordinate(name, limit=1.0, unit=HALF_IMAGE)
             for name in choose(full, _NAMES, "PixelShift")

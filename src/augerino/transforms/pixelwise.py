@@ -13,7 +13,7 @@ from torch import Tensor
 
 from augerino.transforms.hashing import key, normal, uniform, words
 
-LUMA = (0.299, 0.587, 0.114)  # of ITU-R BT.601, as in PIL
+LUMA = (0.299, 0.587, 0.114)  # weights of ITU-R BT.601, as in PIL
 # The derivative of a rotation in the plane of I and Q of YIQ, as a map of RGB. Its sign is such
 # that red turns to yellow.
 HUE_GENERATOR = (
@@ -23,8 +23,8 @@ HUE_GENERATOR = (
 )
 GAMMA_LIMIT = math.log(3)
 DARKEST = 1e-6  # intensity below which a gamma curve is a straight line, so that slopes are finite
-LEVELS = 256  # of intensities with 8 bits
-BITS_LOST = 6  # by posterize at its limit
+LEVELS = 256  # number of intensities with 8 bits
+BITS_LOST = 6  # bits that posterize removes at its limit
 
 
 def blend(x: Tensor, target: Tensor, weight: Tensor) -> Tensor:
@@ -39,12 +39,12 @@ def luma(x: Tensor) -> Tensor:
 
 
 def saturate(x: Tensor, t: Tensor) -> Tensor:
-    """Scales the distance of colours from grey by 1 + t; grey images stay."""
+    """Scales the distance of colours from grey by 1 + t; grey images are unchanged."""
     return x if x.shape[1] == 1 else blend(x, luma(x), -t)
 
 
 def to_gray(x: Tensor, t: Tensor) -> Tensor:
-    """Removes the colour where t is 1; grey images stay."""
+    """Removes the colour where t is 1; grey images are unchanged."""
     if x.shape[1] == 1:
         return x
     weight = t.reshape(-1, 1, 1, 1).to(x.dtype)
@@ -52,7 +52,7 @@ def to_gray(x: Tensor, t: Tensor) -> Tensor:
 
 
 def rotate_hue(x: Tensor, t: Tensor) -> Tensor:
-    """Rotates the hue by t radians at constant luma; grey images stay."""
+    """Rotates the hue by t radians at constant luma; grey images are unchanged."""
     if x.shape[1] == 1:
         return x
     generator = torch.tensor(HUE_GENERATOR, dtype=x.dtype, device=x.device)
@@ -71,7 +71,7 @@ def gamma(x: Tensor, t: Tensor) -> Tensor:
 
 
 def sharpen(x: Tensor, t: Tensor) -> Tensor:
-    """Scales the difference from a smoothed image by 1 + t; the outermost pixels stay."""
+    """Scales the difference from a smoothed image by 1 + t, except at the outermost pixels."""
     if min(x.shape[-2:]) < 3:
         return x
     rows = x[..., :-2, :] + x[..., 1:-1, :] + x[..., 2:, :]
@@ -81,7 +81,7 @@ def sharpen(x: Tensor, t: Tensor) -> Tensor:
 
 
 def stretched(x: Tensor) -> Tensor:
-    """Channels that reach from 0 to 1; those within half a level of 8 bits stay."""
+    """Channels stretched to [0, 1]; ranges below half a level of 8 bits are unchanged."""
     low = x.amin(dim=(-2, -1), keepdim=True)
     span = x.amax(dim=(-2, -1), keepdim=True) - low
     is_flat = span < 0.5 / (LEVELS - 1)
@@ -117,7 +117,7 @@ def posterize(x: Tensor, t: Tensor) -> Tensor:
 
 
 def erase(x: Tensor, t: Tensor) -> Tensor:
-    """Fills a square of side |t| min(H, W), at a place that is a hash of x and t, with the mean."""
+    """Fills a square of side |t| min(H, W) with the mean; its position is a hash of x and t."""
     height, width = x.shape[-2:]
     side = (t.abs().clamp(max=1) * min(height, width)).round()  # (B, 1)
     u = uniform(words(key(x, t), n=2)).to(side.dtype)
@@ -162,7 +162,7 @@ def shift(x: Tensor, right: Tensor, down: Tensor, padding: str) -> Tensor:
 
 
 def inside(index: Tensor, size: int, padding: str) -> Tensor:
-    """Positions inside the image for positions anywhere.   index: (B, n)   returns (B, n)"""
+    """Maps positions into the image by the padding rule.   index: (B, n)   returns (B, n)"""
     if padding == "reflection":
         period = index.remainder(2 * size)
         return torch.minimum(period, 2 * size - 1 - period)

@@ -10,7 +10,7 @@ from augerino import lie
 from augerino.coordinate import PIXEL, RADIAN, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import Size, Transform
+from augerino.transforms.base import Size, Transform, precise
 
 
 class RotoTranslate2d(Transform):
@@ -28,12 +28,12 @@ class RotoTranslate2d(Transform):
     A left action with the directions of `Affine2d`: positive `rotate` (radians) turns the image
     clockwise, positive `translate_x` and `translate_y` (pixels) then move it right and down. By
     contrast, `Affine2d("rotate", "translate_x")` does both at once, along an arc. The inverse moves
-    back first, then rotates back. Outside the image lie zeros.
+    back first, then rotates back. Values outside the image are 0.
 
     With `padding`, `forward` returns a larger canvas with a margin on all four sides, so that
-    corners survive a rotation and its inverse; `inverse` takes a map on the canvas and crops it. A
-    padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, holds every
-    rotation. Because the coordinates are in pixels, the input of `inverse` must have the
+    corners survive a rotation and its inverse. `inverse` takes a map on the canvas and crops it. A
+    padding of \((\sqrt{w^2 + h^2} - \min(w, h)) / (w + h)\), 0.21 for square images, is enough
+    for every rotation. Because the coordinates are in pixels, the input of `inverse` must have the
     resolution of the canvas; for outputs of lower resolution, use `Affine2d`.
 
     Reference: Benton, Finzi, Izmailov, Wilson (2020), appendix on semantic segmentation.
@@ -134,14 +134,14 @@ class RotoTranslate2d(Transform):
         """Moves images on their canvas.   x: (B, C, H, W)   t: (B, 3)   returns (B, C, *canvas)"""
         self.check(x, t)
         size = _size(x)
-        pull = self.inverse_matrix(_precise(t, x), size)
+        pull = self.inverse_matrix(precise(t, x), size)
         return functional.warp(x, pull, size=self.canvas(size))
 
     def inverse(self, y: Tensor, t: Tensor) -> Tensor:
         """Moves maps back and crops.   y: (B, C, *canvas)   t: (B, 3)   returns (B, C, H, W)"""
         self.check(y, t)
         canvas = _size(y)
-        pull = self.matrix(_precise(t, y), canvas)
+        pull = self.matrix(precise(t, y), canvas)
         return functional.warp(y, pull, size=self.window(canvas))
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor:
@@ -172,11 +172,6 @@ class RotoTranslate2d(Transform):
 def _size(x: Tensor) -> Size:
     """(height, width) of images."""
     return x.shape[-2], x.shape[-1]
-
-
-def _precise(t: Tensor, x: Tensor) -> Tensor:
-    """Coordinates in float64 if the images are."""
-    return t.double() if x.dtype == torch.float64 else t
 
 
 def _stack(first: tuple[Tensor, ...], second: tuple[Tensor, ...]) -> Tensor:

@@ -10,7 +10,7 @@ from augerino import lie
 from augerino.coordinate import HALF_SIGNAL, LOG_FACTOR, NOISE, Coordinate
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.base import Transform, per_item
+from augerino.transforms.base import Transform, per_item, precise
 from augerino.transforms.functional import SignalPadding
 
 
@@ -38,7 +38,7 @@ class _InTime(Transform):
         raise TypeError(f"{name} has no offset: implement {name}.offset(t, samples), in samples.")
 
     def _move(self, x: Tensor, t: Tensor, padding: SignalPadding) -> Tensor:
-        t = t.double() if x.dtype == torch.float64 else lie.at_least_float32(t)
+        t = lie.at_least_float32(precise(t, x))
         with torch.autocast(x.device.type, enabled=False):
             return functional.resample(x, self.offset(t, x.shape[-1]), padding)
 
@@ -83,7 +83,9 @@ class TimeShift(_InTime):
 
     def coverage(self, y: Tensor, t: Tensor) -> Tensor | None:
         """Fraction of each sample that survives, (B, 1, T); None with circular padding."""
-        return None if self.padding == "circular" else super().coverage(y, t)
+        if self.padding == "circular":
+            return None
+        return super().coverage(y, t)
 
 
 class TimeScale(_InTime):
@@ -142,9 +144,9 @@ class NoiseLevel(Transform):
     limit, t = 1, the noise is as strong as the signal. The sign of t is irrelevant.
 
     A transform has no random state, so \(n(x, t)\) is a deterministic function: a hash of the bits
-    of x and t (as float32) seeds the noise of each input. Equal pairs get equal noise, and any
-    other pair gets independent noise. Values therefore jump between neighbouring t. The gradient
-    along t is \(\sigma(x)\, n\) with n held fixed, as for a reparametrised sample; finite
+    of x and t (as float32) seeds the noise of each input. Equal pairs get equal noise, and
+    different pairs get independent noise. Values therefore jump between neighbouring t. The
+    gradient along t is \(\sigma(x)\, n\) with n held fixed, as for a reparametrised sample; finite
     differences disagree with it (`smooth = False`). There is no inverse.
 
     Example:

@@ -43,7 +43,7 @@ def test_arrays_of_python_2_are_read_back():
     ids=lambda function: function.__name__,
 )
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
-def test_nothing_is_called(function, protocol, tmp_path):
+def test_no_function_of_a_pickle_is_called(function, protocol, tmp_path):
     content = pickle.dumps({"data": Calls(function, f"touch {tmp_path}/executed")}, protocol)
     with pytest.raises(
         ag.InputError,

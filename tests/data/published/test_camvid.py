@@ -188,7 +188,7 @@ class TestRotated:
             )
 
 
-def test_a_batch_of_nothing_but_void_has_a_loss_and_gradients_that_are_numbers():
+def test_a_batch_of_ignored_pixels_has_a_finite_loss_and_gradient():
     images, masks = (
         torch.randint(256, (2, 3, 9, 9), dtype=torch.uint8),
         torch.full((2, 9, 9), IGNORE, dtype=torch.uint8),

@@ -174,7 +174,7 @@ class TestBadFiles:
         write(tmp_path / "cut", "binary archive")
         path = tmp_path / "cut" / "cifar-10-binary.tar.gz"
         path.write_bytes(path.read_bytes()[:20000])
-        self.assert_rejected(tmp_path / "cut", r"is not a whole archive: .*download it again")
+        self.assert_rejected(tmp_path / "cut", r"is not a complete archive: .*download it again")
         write_tar(tmp_path / "less" / "cifar-10-binary.tar.gz", {"data_batch_1.bin": b"a"}, "x")
         self.assert_rejected(tmp_path / "less", r"lacks data_batch_2\.bin")
 

@@ -257,7 +257,7 @@ def test_invalid_molecules_are_rejected(tmp_path, changes, sentence):
     assert "\n" not in str(error.value)
 
 
-def test_an_unknown_property_is_answered_with_the_known_ones(tmp_path):
+def test_an_error_on_an_unknown_property_lists_the_known_ones(tmp_path):
     with pytest.raises(
         ag.InputError, match=r"no property 'hommo'\. Did you mean 'homo'\? It has: homo, lumo, gap"
     ):
@@ -287,7 +287,7 @@ def test_a_truncated_archive_is_rejected_and_not_cached(folder, tmp_path, fracti
         ("gdb 1\t", "gdb 1\t1.0\t", "second line should be gdb, a number and 15 properties"),
     ],
 )
-def test_a_bad_text_is_named(tmp_path, before, after, sentence):
+def test_an_error_names_the_unreadable_molecule(tmp_path, before, after, sentence):
     write_archive(tmp_path / "dsgdb9nsd.xyz.tar.bz2", [text(1), METHANE.replace(before, after)])
     (tmp_path / "uncharacterized.txt").write_text(LEFT_OUT)
     with pytest.raises(

@@ -201,7 +201,7 @@ class TestMario:
 
 
 class TestOwnData:
-    """The same files, as anybody's own."""
+    """The same files, opened as a user's own dataset."""
 
     @real("qm9_small.npz")
     def test_molecules(self):

@@ -76,7 +76,7 @@ def test_wrong_files_are_rejected(text, message, tmp_path):
 
 def test_parts_that_do_not_fit_are_rejected(tmp_path):
     write(tmp_path, test="@data\n1,2:3,4:left\n")
-    with pytest.raises(InputError, match="the label 'left', which nothing is trained on"):
+    with pytest.raises(InputError, match="the label 'left', which the training part lacks"):
         time_series("Toy", tmp_path)
     write(tmp_path, test="@data\n1,2:up\n")
     with pytest.raises(InputError, match="same number of channels"):

@@ -93,7 +93,7 @@ def test_a_given_kind_wins_if_the_shape_allows_it(shape, kind, wins):
 
 
 @pytest.mark.parametrize("shape", [(9,), (), (9, 2, 3, 4, 5), (0, 3, 3), (9, 0)])
-def test_shapes_that_mean_nothing(shape):
+def test_unsupported_shapes_are_rejected(shape):
     with pytest.raises(ag.InputError, match=r"must have shape|are empty"):
         layouts.find_layout(shape, FLOATS)
 

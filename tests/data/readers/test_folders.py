@@ -247,7 +247,7 @@ class TestStreaming:
     def _small_memory(self, monkeypatch):
         monkeypatch.setattr(streams, "MEMORY", 100)
 
-    def test_a_stream_gives_what_memory_would(self, tmp_path, monkeypatch):
+    def test_a_stream_yields_the_same_samples_as_memory(self, tmp_path, monkeypatch):
         class_folder(tmp_path)
         source = open_dataset(tmp_path)
         assert isinstance(source.train, ImageStream) and said(source, "read from disk as needed")

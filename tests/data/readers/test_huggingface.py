@@ -104,7 +104,7 @@ class TestArrow:
         alone = open_dataset(tmp_path / "data" / "train-00000-of-00001.parquet")
         assert len(alone.train[1]) == 6 and alone.class_names == ("cat", "dog")
 
-    def test_a_stream_gives_what_memory_would_also_in_workers(self, tmp_path, monkeypatch):
+    def test_a_stream_with_workers_yields_the_same_samples_as_memory(self, tmp_path, monkeypatch):
         self.save(tmp_path, self.table())
         held = open_dataset(tmp_path)
         monkeypatch.setattr(streams, "MEMORY", 100)

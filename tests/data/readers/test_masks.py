@@ -45,7 +45,7 @@ def test_parts(tmp_path, form):
     assert len(source.train[1]) == 4 and len(source.test[1]) == 2
 
 
-def test_a_stream_gives_what_memory_would(tmp_path, monkeypatch):
+def test_a_stream_yields_the_same_samples_as_memory(tmp_path, monkeypatch):
     held = open_dataset(pair_folder(tmp_path, height=10, width=14), size=6)
     monkeypatch.setattr(streams, "MEMORY", 100)
     source = open_dataset(tmp_path, size=6)
@@ -138,7 +138,7 @@ def test_a_rare_class_stays_where_it_can_be_learned(tmp_path, monkeypatch, memor
     assert said(source, "1 of 12 masks contain only ignored pixels: they do not affect the loss")
 
 
-def test_a_palette_gives_numbers_whatever_its_colours(tmp_path):
+def test_palette_indices_are_class_numbers_for_any_colours(tmp_path):
     mask_folder(tmp_path, [[0, 1, 2]] * 4)
     for i, file in enumerate(sorted((tmp_path / "masks").iterdir())):
         numbers = Image.fromarray(np.asarray(Image.open(file)), "L")
@@ -236,7 +236,7 @@ class TestBad:
         with pytest.raises(ag.InputError, match="segmentation, not regression"):
             open_dataset(pair_folder(tmp_path), task="regression")
 
-    def test_nothing_in_common(self, tmp_path):
+    def test_pairs_without_common_names_are_rejected(self, tmp_path):
         (tmp_path / "images").mkdir()
         (tmp_path / "masks").mkdir()
         with pytest.raises(ag.InputError, match="no pairs of the same name"):

@@ -85,12 +85,12 @@ def test_readers_of_equal_shards_have_shards_of_their_own():
     assert [len(reader) for reader in readers] == [3] * 4 and len(set().union(*readers)) == 12
 
 
-def test_a_batch_that_does_not_divide_is_still_dealt_out_whole():
+def test_every_sample_of_an_indivisible_batch_is_assigned():
     found = passes(shards_of(8, 8, 8), 5, processes=3)
     assert [len(batches[0]) for batches in found] == [2, 2, 1]
 
 
-def test_only_a_few_shards_are_at_hand_at_a_time():
+def test_only_a_few_shards_are_open_at_a_time():
     shards = shards_of(*[20] * 10)
     (batches,) = passes(shards, 10, n_mixed=2)
     order = shards[np.concatenate(batches)]

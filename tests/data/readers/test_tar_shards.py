@@ -32,7 +32,7 @@ def streamed(monkeypatch):
     monkeypatch.setattr(streams, "MAX_HEADERS", 8)
 
 
-def test_shards_give_what_a_folder_of_classes_gives(tmp_path):
+def test_shards_are_read_like_a_folder_of_classes(tmp_path):
     source = open_dataset(shard_folder(tmp_path / "shards"))
     assert (source.kind, source.task, source.class_names, source.shape) == (
         "images",
@@ -112,7 +112,7 @@ def test_labels_may_be_names_or_fields(tmp_path):
     )
 
 
-def test_images_in_folders_of_classes_beside_a_tar_are_still_those(tmp_path):
+def test_class_folders_take_precedence_over_a_tar_file(tmp_path):
     class_folder(tmp_path)
     write_tar(tmp_path / "backup.tar", members())
     assert open_dataset(tmp_path).class_names == ("cat", "dog")
@@ -182,7 +182,7 @@ class TestRefused:
         self.assert_rejected(tmp_path, "a.tar contains no images")
 
     @pytest.mark.parametrize("name", ["../../0.png", "/etc/0.png", "a/../../0.png"])
-    def test_names_that_climb(self, tmp_path, name):
+    def test_names_that_lead_out_of_the_archive_are_rejected(self, tmp_path, name):
         write_tar(tmp_path / "a.tar", [*members(), (name, encoded(picture()))])
         self.assert_rejected(tmp_path, "a member whose name leads out of the archive")
         assert [file.name for file in tmp_path.iterdir()] == ["a.tar"]

@@ -19,7 +19,7 @@ def pack(path, contents):
     return path
 
 
-def test_wanted_files_come_whole_and_by_their_own_name(tmp_path):
+def test_wanted_files_are_read_completely_and_by_name(tmp_path):
     long = bytes(range(256)) * 1000  # longer than what is read at once
     path = pack(tmp_path / "a.tar.gz", {"x/readme": b"no", "x/a.bin": long, "../b.bin": b"b" * 7})
     assert tarballs.read_members(path, {"a.bin": 2**20, "b.bin": 7}) == {
@@ -48,6 +48,6 @@ def test_a_name_that_claims_gigabytes_gets_none_of_them(tmp_path, monkeypatch):
     monkeypatch.setattr(
         gzip.GzipFile, "read", lambda self, size=-1: sizes.append(size) or read(self, size)
     )
-    with pytest.raises(ag.InputError, match="is not a whole archive: a name of more than 64 kB"):
+    with pytest.raises(ag.InputError, match="is not a complete archive: a name of more than 64 kB"):
         tarballs.read_members(tmp_path / "a.tar.gz", {"x": 10})
     assert sizes and max(sizes) <= 2**16

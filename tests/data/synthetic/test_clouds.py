@@ -54,7 +54,7 @@ def test_labels_stay_right_up_to_the_true_extent_and_no_further(name):
     assert not right(data, name, 1.02 * true)
 
 
-def test_turning_about_x_is_free():
+def test_a_rotation_about_x_preserves_the_labels():
     data = clouds(500, seed=4)
     assert all(right(data, "rotate_x", angle) for angle in torch.linspace(0, math.pi, 9).tolist())
 

@@ -104,7 +104,7 @@ def test_single_precision_finds_the_same_to_its_own_precision():
     assert found[1].eigenvalues == pytest.approx(found[0].eigenvalues, rel=1e-3)
 
 
-def test_a_hessian_of_nothing_is_flat():
+def test_a_zero_hessian_is_flat():
     """Linear in the weights: no curvature anywhere."""
     surface = LossSurface(
         nn.Linear(3, 1).double(),

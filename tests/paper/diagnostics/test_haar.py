@@ -20,7 +20,7 @@ def deviation(
     return haar_deviation(ag.Augmentation(ag.Affine3d(*ROTATIONS), distribution), **options)
 
 
-def test_uniform_rotations_deviate_by_nothing():
+def test_uniform_rotations_have_zero_deviation():
     found = deviation(ag.Haar())
     assert found.kolmogorov < 0.002 and found.wasserstein < 0.1 and found.mean_matrix < 0.002
     assert found.drawn == pytest.approx(found.haar, abs=0.002)

@@ -193,7 +193,7 @@ def test_finished_trials_are_not_run_again(data, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "content", ["[]", "{}", '{"row": "x", "seed": 0, "seconds": 1}', '{"row": 5}', "{"]
 )
-def test_a_trial_that_is_none_is_named(data, capsys, content):
+def test_an_error_names_a_file_that_is_not_a_trial(data, capsys, content):
     main(["run", "why", "--out", "run", *TINY["why"], "--seeds", "1"])
     (path,) = Path("run/trials").iterdir()
     kept = json.loads(path.read_text())
@@ -345,18 +345,18 @@ def test_a_row_by_probing_probes_and_has_no_gradient_of_its_bounds(monkeypatch):
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
     model, history = train_row(
-        settings, Row(name="x", kind="learned", method="probe"), 0, x, y, outputs=2
+        settings, Row(name="x", kind="learned", method="probe"), 0, x, y, n_outputs=2
     )
     assert len(history.epochs) == 2 and sizes and set(sizes) == {round(0.15 * 128)}
     assert all(parameter.grad is None for parameter in model.augmentation.parameters())
 
 
-def test_a_refit_retrains_on_the_learned_augmentation_in_turns():
+def test_a_refit_retrains_on_the_learned_augmentation_with_rates():
     x, y = torch.rand(128, 1, 8, 8), torch.arange(128) % 2
     settings = ImageSettings(epochs=2, batch_size=32, net="small", width=4)
     row = Row(name="x", kind="learned", method="probe", refit=True)
-    model, history = train_row(settings, row, 0, x, y, outputs=2)
-    learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, outputs=2)
+    model, history = train_row(settings, row, 0, x, y, n_outputs=2)
+    learned, _ = train_row(settings, dataclasses.replace(row, refit=False), 0, x, y, n_outputs=2)
     assert (
         model.augmentation.extent
         == learned.augmentation.extent
@@ -402,7 +402,7 @@ class TestReleasedRecipe:
         )
         assert bounds["translate_x"] == pytest.approx(0.000336, rel=0.01)
 
-    def test_its_penalty_is_the_norm_of_full_widths_and_shuts_down_past_ten(self):
+    def test_its_penalty_is_the_norm_of_full_widths_and_is_zero_beyond_ten(self):
         augmentation = ag.Augmentation(ag.Affine2d("rotate", "scale"), ag.Uniform([1.5, 2.0]))
         penalty = ReleasedPenalty(augmentation.names)
         assert penalty(augmentation).item() == pytest.approx(-5.0)
@@ -429,7 +429,7 @@ class TestRows:
         assert bounds == pytest.approx({"rotate": 2.0, "scale": 0.3})
 
 
-def test_mean_and_spread_read_well():
+def test_mean_and_standard_deviation_are_formatted_as_text():
     assert mean_sd([0.5, 0.7], 100, 1, " %") == "60.0 ± 14.1 %" and mean_sd([0.5]) == "0.50"
 
 

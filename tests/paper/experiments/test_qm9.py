@@ -64,7 +64,7 @@ def test_only_augerino_learns_and_starts_evenly():
     )
 
 
-def test_the_fixed_row_is_se3_with_all_rotations_alike():
+def test_the_fixed_row_is_se3_with_uniform_rotations():
     augmentation = qm9.make_augmentation(QUICK, Row(name="x", kind="fixed"))
     x = molecules()
     moved = augmentation(x)["positions"]

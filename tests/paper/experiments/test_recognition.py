@@ -168,7 +168,7 @@ def test_the_network_normalises_after_earlier_modules():
     ).shape == (2, 10)
 
 
-def test_bounds_read_well():
+def test_bounds_are_formatted_as_text():
     trials = [{"bounds": {"rotate": 0.2, "flip_horizontal": 1.0}, "unfinished": []}]
     assert bounds_text(trials) == "rotate 0.200, flip_horizontal in 50 %"
     trials.append({"bounds": {"rotate": 0.4, "flip_horizontal": 0.8}, "unfinished": ["rotate"]})

@@ -73,7 +73,7 @@ def test_photometric_transforms_and_shifts(tmp_path):
 
 
 @pytest.mark.parametrize("transform", [ag.Erase(), ag.PixelNoise(), ag.NoiseLevel()])
-def test_a_hash_is_refused(tmp_path, transform):
+def test_transforms_that_use_a_hash_are_rejected(tmp_path, transform):
     made = ag.InvariantModel(
         SmallCNN(3, 5, width=4), ag.Augmentation(transform, ag.Uniform([0.3]))
     ).eval()
@@ -96,7 +96,7 @@ def test_an_equivariant_model_too(tmp_path):
 
 def test_an_existing_file_is_kept(tmp_path):
     (tmp_path / "m.onnx").write_text("mine")
-    with pytest.raises(ag.InputError, match="exists already and nothing is overwritten"):
+    with pytest.raises(ag.InputError, match="already exists and is not overwritten"):
         exporting.to_onnx(model(), torch.rand(1, 3, 8, 8), tmp_path / "m.onnx")
 
 

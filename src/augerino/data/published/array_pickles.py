@@ -79,8 +79,8 @@ def read_arrays(content: bytes, name: str) -> dict[str, Any]:
     Keys are converted to text.
 
     Args:
-        content: of the file.
-        name: of the file, for messages.
+        content: bytes of the file.
+        name: name of the file, for error messages.
     """
     try:
         _check_memory(content)
@@ -104,4 +104,6 @@ def _check_memory(content: bytes) -> None:
 
 
 def _text(key: Any) -> str:
-    return key.decode("utf-8", "backslashreplace") if isinstance(key, bytes) else str(key)
+    if isinstance(key, bytes):
+        return key.decode("utf-8", "backslashreplace")
+    return str(key)

@@ -58,22 +58,24 @@ def camvid(folder: str | Path | None = None) -> Streets:
     holds the same scenes at 120×160: arrays x_train (N, H, W, 3) and y_train (N, H, W) of bytes,
     and so on. Nothing is downloaded.
     """
-    root = _release(Path(folder)) if folder is not None else None
-    if root is not None:
-        arrays = [array for part in PARTS for array in _read_part(root, part)]
-        return Streets(*arrays)
+    where = ""
+    if folder is not None:
+        where = f" in {shown(folder)}"
+        root = _release(Path(folder))
+        if root is not None:
+            arrays = [array for part in PARTS for array in _read_part(root, part)]
+            return Streets(*arrays)
     found = downloads.find(SMALL, folder)
     if found is None:
-        where = "" if folder is None else f" in {shown(folder)}"
         raise InputError(
-            f"CamVid was not found{where}: give the folder that holds the SegNet release "
+            f"CamVid was not found{where}: give the folder that contains the SegNet release "
             f"(train, trainannot, val, ...) or {SMALL} with --data DIR."
         )
     return _read_small(found)
 
 
 def _release(folder: Path) -> Path | None:
-    """The folder of the release: this one or its subfolder CamVid; None if neither is."""
+    """The folder of the release, `folder` or its subfolder CamVid; None if it is neither."""
     for root in (folder, folder / "CamVid"):
         if (root / "train").is_dir():
             return root
@@ -90,7 +92,9 @@ def _read_part(root: Path, part: str) -> tuple[Tensor, Tensor]:
     names = [Path(name).name for name in images_below(root / part, root)]
     without_mask = [name for name in names if not (root / f"{part}annot" / name).is_file()]
     if without_mask or not names:
-        fault = f"these have none: {some(without_mask)}" if names else "there are no images"
+        fault = "there are no images"
+        if names:
+            fault = f"these have none: {some(without_mask)}"
         raise InputError(
             f"Every image in {shown(root / part)} needs a mask of the same name in {part}annot, "
             f"but {fault}."
@@ -181,7 +185,7 @@ def rotated(images: Tensor, masks: Tensor, seed: int = 0) -> tuple[Tensor, Tenso
     Args:
         images: (N, C, H, W), bytes.
         masks: (N, H, W), bytes.
-        seed: of the angles.
+        seed: seed of the angles.
     """
     if len(images) != len(masks) or images.shape[-2:] != masks.shape[-2:]:
         raise InputError(

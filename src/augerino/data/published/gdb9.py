@@ -1,9 +1,9 @@
 """Reads the published files of QM9 (Ramakrishnan et al. 2014).
 
 They are an archive of text files, a list of molecules to exclude, and the energies of free atoms.
-Each text file holds the number of atoms; the word gdb, the number of the molecule and 15
-properties; a line `element x y z charge` for each atom; and lines with frequencies and names, which
-are not read. Exponents may be written as `1.5*^-6`.
+The lines of a text file are: the number of atoms; the word gdb, the number of the molecule and 15
+properties; `element x y z charge` for each atom; frequencies and names, which are not read.
+Exponents may be written as `1.5*^-6`.
 """
 
 import bz2

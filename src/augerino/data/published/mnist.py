@@ -123,8 +123,8 @@ def rotated_mnist(
     """MNIST with every image rotated once by a random angle, as in the released code.
 
     Args:
-        folder: where the data may be.
-        seed: of the angles, and of the choice of training images.
+        folder: folder to search before the cache.
+        seed: seed of the angles, and of the choice of training images.
         train: number of random training images; None takes all.
         test: number of test images, the first ones; None takes all.
     """

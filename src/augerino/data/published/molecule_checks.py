@@ -13,7 +13,7 @@ def check_molecules(
     """Raises `InputError` with the first invalid molecule and the reason.
 
     Args:
-        path: of the file, for the message.
+        path: path of the file, for the error message.
         arrays: positions (N, P, 3), charges (N, P), num_atoms (N,), and any others of length N.
         quantities: names of arrays that must hold one finite number per molecule.
     """

@@ -65,7 +65,7 @@ _REMOTES = {
 }
 _ARCHIVE, _EXCLUDED, _REFERENCES = _REMOTES
 _PARTS = ("train", "valid", "test")
-_VERSION = 1  # of the file in the cache
+_VERSION = 1  # format version of the file in the cache
 
 Arrays = dict[str, np.ndarray]
 Pair = tuple[dict[str, Tensor], Tensor]
@@ -85,7 +85,7 @@ class Molecules:
     validation: Pair
     test: Pair
     target: str
-    unit: str  # of mean, scale and errors
+    unit: str  # unit of mean, scale and errors
     mean: float
     scale: float
     notes: tuple[str, ...]
@@ -111,9 +111,9 @@ def qm9(
     Energies are in meV. Those in `ATOMIZED` are relative to the free atoms of the molecule.
 
     Args:
-        folder: where the data may be.
+        folder: folder to search before the cache.
         target: the property, one of `UNITS`.
-        seed: of the split if the files have none, and of the choice of molecules.
+        seed: seed of the split if the files have none, and of the choice of molecules.
         train: number of training molecules; None takes all.
         validation: number of validation molecules; None takes all.
         test: number of test molecules; None takes all.

@@ -14,7 +14,7 @@ from augerino.data.readers import tarballs
 from augerino.errors import InputError
 
 CLASSES = ("airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck")
-# Of ImageNet, from which the images were taken; as in the released code.
+# Mean and standard deviation of ImageNet, the source of the images, as in the released code.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 SIDE = 96

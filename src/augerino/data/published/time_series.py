@@ -43,7 +43,7 @@ def time_series(name: str, folder: str | Path | None = None) -> Series:
             return _join([read_ts(path) for path in paths], shown(place))
     raise InputError(
         f"The time series {name} need {name}_TRAIN.ts and {name}_TEST.ts: install aeon, which has "
-        "some of the archive, or give the folder that has them with --data DIR."
+        "some of the archive, or give their folder with --data DIR."
     )
 
 
@@ -101,7 +101,8 @@ def _join(parts: list[tuple[list[Tensor], list[str]]], name: str) -> Series:
     unknown = set(test_labels) - set(class_names)
     if unknown:
         raise InputError(
-            f"The test part in {name} has the label '{min(unknown)}', which nothing is trained on."
+            f"The test part in {name} has the label '{min(unknown)}', "
+            "which the training part lacks."
         )
     number = {label: i for i, label in enumerate(class_names)}
     length = max(series.shape[1] for series in (*train, *test))

@@ -50,7 +50,9 @@ def read_npz(path: Path, options: ReadOptions) -> RawDataset:
 
 def read_npy(path: Path, options: ReadOptions) -> RawDataset:
     """Reads `x.npy` and `y.npy`, given the folder or one file, or `foo_x.npy` and `foo_y.npy`."""
-    inputs = path / "x.npy" if path.is_dir() else path
+    inputs = path
+    if path.is_dir():
+        inputs = path / "x.npy"
     match = re.fullmatch(r"(.*?)(x|y)(\.npy)", inputs.name, re.IGNORECASE)
     if match is None:
         raise InputError(
@@ -60,8 +62,10 @@ def read_npy(path: Path, options: ReadOptions) -> RawDataset:
     stem, letter, end = match.groups()
     pair = {}
     for role in ("x", "y"):
-        same_case = role if letter.islower() else role.upper()
-        pair[role] = inputs.with_name(f"{stem}{same_case}{end}")
+        name = f"{stem}{role}{end}"
+        if letter.isupper():
+            name = f"{stem}{role.upper()}{end}"
+        pair[role] = inputs.with_name(name)
     for other in pair.values():
         if not other.is_file():
             raise InputError(
@@ -94,7 +98,7 @@ def read_arrays(
         path: printable path of the dataset, for error messages.
         headers: shape and type of each array.
         load: loads arrays by name.
-        options: of the reader.
+        options: options of the reader.
         raw: dataset to complete, in place.
     """
     places = _assign(path, headers, options)
@@ -126,7 +130,9 @@ def _assign(path: str, headers: Mapping[str, ArrayHeader], options: ReadOptions)
         match = _PART.fullmatch(name)
         assert match is not None  # the middle group matches any name
         word = match[1] or match[3]
-        part = PARTS[word.lower()] if word else ""
+        part = ""
+        if word:
+            part = PARTS[word.lower()]
         by_part.setdefault(part, {})[match[2].lower()] = name
     places: Places = {}
     for part, names in by_part.items():
@@ -208,7 +214,9 @@ def _parts(places: Places, raw: RawDataset) -> list[str]:
         raw.notes.append("There is no test part: the validation part is used for testing.")
     if unused:
         raw.notes.append("The validation part is not used.")
-    return ["train"] if test is None else ["train", test]
+    if test is None:
+        return ["train"]
+    return ["train", test]
 
 
 def _check_lengths(path: str, names: dict[str, str], arrays: dict[str, np.ndarray]) -> None:
@@ -284,7 +292,9 @@ def _convert(arrays: dict[str, np.ndarray], options: ReadOptions, raw: RawDatase
     raw.notes.append(layout.note)
     if note:
         raw.notes.append(note)
-    masks = _as_masks(y, inputs, options) if layout.kind == "images" else None
+    masks = None
+    if layout.kind == "images":
+        masks = _as_masks(y, inputs, options)
     if options.size is not None:
         inputs = _resized(inputs, options, raw)
     if masks is not None:
@@ -314,9 +324,11 @@ def _resized(x: Tensor, options: ReadOptions, raw: RawDataset) -> Tensor:
 
 
 def _as_masks(y: np.ndarray, x: Tensor, options: ReadOptions) -> np.ndarray | None:
-    """Targets as masks of class numbers, (N, H, W); None if they are no masks."""
-    if y.ndim == 4 and 1 in (y.shape[1], y.shape[3]):
-        y = y[:, 0] if y.shape[1] == 1 else y[..., 0]
+    """Targets as masks of class numbers, (N, H, W); None if they are not masks."""
+    if y.ndim == 4 and y.shape[1] == 1:
+        y = y[:, 0]
+    elif y.ndim == 4 and y.shape[3] == 1:
+        y = y[..., 0]
     expected = options.task == "segmentation" or options.kind == "masks"
     if y.ndim != 3 and not expected:
         return None
@@ -404,4 +416,6 @@ def _species(cloud: dict[str, Tensor]) -> str:
 
 
 def _text(value: Any) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value)

@@ -161,7 +161,10 @@ def to_numpy(column: Any, name: str) -> np.ndarray:
 
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        if array.num_chunks:
+            array = pa.concat_arrays(array.chunks)
+        else:
+            array = pa.array([], array.type)
     shape = [len(array)]
     while True:
         if isinstance(array, pa.ExtensionArray):

@@ -154,11 +154,11 @@ def load_files(
 
     Args:
         root: folder of the dataset.
-        names: of the files, relative to root.
+        names: names of the files, relative to root.
         targets: one per file.
         tests: whether each file is in the test part; None if there is no test part.
         notes: notes to put before those on the images.
-        options: of the reader.
+        options: options of the reader.
     """
     loaded = streams.load(Files(root, names), options)
     test = None
@@ -185,7 +185,9 @@ def find_tables(root: Path) -> list[tuple[bool | None, Path]]:
     tables = [
         (test, place / name) for test, place in parts for name in TABLES if (place / name).is_file()
     ]
-    return tables if len(parts) > 1 and len(tables) == len(parts) else []
+    if len(parts) > 1 and len(tables) == len(parts):
+        return tables
+    return []
 
 
 def read_tables(
@@ -332,5 +334,7 @@ def _parts(table: Path, words: list[str], notes: list[str]) -> tuple[list[int], 
         raise InputError(f"The column 'split' of {shown(table)} has no row for training.")
     if unused:
         notes.append(f"The validation part ({parts.count('validation')} samples) is not used.")
-    marks: list[bool | None] = [None if test is None else part == test for part in parts]
+    marks: list[bool | None] = [None] * len(parts)
+    if test is not None:
+        marks = [part == test for part in parts]
     return [i for i, part in enumerate(parts) if part in ("train", test)], marks

@@ -189,7 +189,9 @@ def _target_column(path: str, *, names: list[str], image: str | None, options: R
 
 def _class_names(features: Mapping[str, dict[str, Any]], target: str) -> tuple[str, ...]:
     names = features.get(target, {}).get("names")
-    return tuple(shown(name) for name in names) if isinstance(names, list) else ()
+    if not isinstance(names, list):
+        return ()
+    return tuple(shown(name) for name in names)
 
 
 def _read_arrays(

@@ -80,9 +80,13 @@ def _kind(shape: tuple[int, ...], dtype: np.dtype) -> Kind:
             return "images"
         if b == 3:
             return "points"
-        return "signals" if max(a, b) >= LONGER * min(a, b) else "images"
+        if max(a, b) >= LONGER * min(a, b):
+            return "signals"
+        return "images"
     if len(shape) == 2:
-        return "signals" if shape[1] >= FEWEST_SAMPLES else "values"
+        if shape[1] >= FEWEST_SAMPLES:
+            return "signals"
+        return "values"
     raise InputError(
         "Inputs must have shape (N, C, H, W) for images, (N, points, 3) for point clouds, "
         f"(N, C, T) for signals or (N, values), but have {shape}."
@@ -112,8 +116,10 @@ def arrange(x: np.ndarray, layout: Layout) -> Tensor:
     """Converts an array to a tensor: (N, C, ...), points (N, P, 3), or values (N, values)."""
     if layout.kind == "values":
         x = x.reshape(len(x), -1)
+    elif layout.channels is None:
+        x = x[:, None]
     elif layout.kind != "points":
-        x = x[:, None] if layout.channels is None else np.moveaxis(x, layout.channels, 1)
+        x = np.moveaxis(x, layout.channels, 1)
     return torch.from_numpy(np.ascontiguousarray(x))
 
 

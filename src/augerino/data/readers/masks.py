@@ -29,7 +29,7 @@ class Masks:
         pictures: the encoded masks.
         form: size of the decoded masks.
         table: class number in a file -> class, (HIGHEST + 1,) uint8.
-        holds: which classes each mask contains, (n, K) bool.
+        holds: whether each mask contains each class, (n, K) bool.
     """
 
     def __init__(
@@ -66,7 +66,9 @@ def find_pairs(root: Path) -> tuple[Path, Path] | None:
     names = {name.lower(): place for name, place in subfolders(root).items()}
     images = next((names[name] for name in IMAGE_FOLDERS if name in names), None)
     masks = next((names[name] for name in MASK_FOLDERS if name in names), None)
-    return None if images is None or masks is None else (images, masks)
+    if images is None or masks is None:
+        return None
+    return images, masks
 
 
 def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
@@ -78,10 +80,10 @@ def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
     notes: list[str] = []
     pairs: list[tuple[str, str]] = []
     tests: list[bool | None] = []
-    for test, folders in _parts(root, notes):
+    for is_test, folders in _parts(root, notes):
         matched = _match(root, *folders, notes)
         pairs += matched
-        tests += [test] * len(matched)
+        tests += [is_test] * len(matched)
     if not pairs:
         raise InputError(
             f"The folders of images and masks in {shown(root)} have no pairs of the same name."
@@ -116,13 +118,15 @@ def read_pairs(root: Path, options: ReadOptions) -> RawDataset:
     else:
         targets = torch.stack([masks[i] for i in kept])
     marks = [tests[good[i]] for i in kept]
-    has_test_part = None not in marks and True in marks
+    test = None
+    if None not in marks and True in marks:
+        test = np.array(marks, dtype=bool)
     return RawDataset(
         kind="masks",
         inputs=inputs,
         targets=targets,
         shape=loaded.form.shape,
-        test=np.array(marks, dtype=bool) if has_test_part else None,
+        test=test,
         class_names=class_names,
         notes=[*notes, *more, *loaded.notes],
         root=root,
@@ -269,7 +273,9 @@ def number_classes(
         table[255] = 1
         notes.append("Masks are black and white: 0 and 255 are two classes.")
         return table, tuple(names) or ("0", "255"), notes
-    ids = list(range(len(names))) if names else numbers
+    ids = numbers
+    if names:
+        ids = list(range(len(names)))
     unnamed = [number for number in numbers if number not in ids and number != ignore]
     if unnamed:
         raise InputError(
@@ -291,7 +297,9 @@ def number_classes(
         notes.append(f"Class numbers {before} are renumbered 0 to {len(ids) - 1}.")
     if ignore in numbers:
         notes.append(f"Pixels with the number {ignore} are ignored.")
-    class_names = tuple(names[number] if names else str(number) for number in ids)
+    class_names = tuple(str(number) for number in ids)
+    if names:
+        class_names = tuple(names[number] for number in ids)
     return table, class_names, notes
 
 
@@ -308,7 +316,8 @@ def number_array(
     high = int(y.max())
     notes = []
     if low == -1:
-        ignore = ignore if ignore >= 0 else IGNORE
+        if ignore < 0:
+            ignore = IGNORE
         y = np.where(y == -1, ignore, y)
         low = 0
         notes.append("Pixels with the number -1 are ignored.")

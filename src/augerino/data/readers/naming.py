@@ -29,10 +29,13 @@ FILE_NAMES = ("file", "filename", "file_name", "image", "path")
 def shown(name: object) -> str:
     """Makes a name from disk printable: escapes line breaks, control and invalid characters."""
     text = str(name).encode("utf-8", "backslashreplace").decode()
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
+    return "".join(_printable(letter) for letter in text)
+
+
+def _printable(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return letter.encode("unicode_escape").decode()
 
 
 def some(names: list[str], most: int = 5) -> str:
@@ -42,8 +45,10 @@ def some(names: list[str], most: int = 5) -> str:
         >>> some(["a", "b", "c"], most=2)
         'a, b and 1 more'
     """
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown(name) for name in names[:most]) + more
+    listed = ", ".join(shown(name) for name in names[:most])
+    if len(names) > most:
+        listed += f" and {len(names) - most} more"
+    return listed
 
 
 def parts_by_name(files: list[str]) -> dict[str, list[str]]:

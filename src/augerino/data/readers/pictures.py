@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 EXTENSIONS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".ppm", ".pgm")
 # Without formats such as EPS, for which Pillow starts other programs.
 FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF", "PPM")
-LARGEST_WHOLE = 4096 * 4096  # most pixels of an image that is not resized
-LARGEST_SHRUNK = 100_000_000  # most pixels of an image that is resized
-LARGEST_SIDE = 4096  # of a size given by the user
+LARGEST_WHOLE = 4096 * 4096  # largest number of pixels of an image that is not resized
+LARGEST_SHRUNK = 100_000_000  # largest number of pixels of an image that is resized
+LARGEST_SIDE = 4096  # largest side of `size`, in pixels
 _CHUNK = 256  # images resized at once, to avoid a float copy of the whole dataset
 _ORIENTATION = 0x0112
 
@@ -69,19 +69,22 @@ class Form:
     @property
     def dtype(self) -> torch.dtype:
         """uint8 for 8 bits per value; otherwise float32, in [0, 1]."""
-        return torch.float32 if self.fine else torch.uint8
+        if self.fine:
+            return torch.float32
+        return torch.uint8
 
     @property
     def size_in_bytes(self) -> int:
-        return self.channels * self.height * self.width * (4 if self.fine else 1)
+        return self.channels * self.height * self.width * self.dtype.itemsize
 
 
 def read_header(file: BinaryIO, name: str, *, resize: bool) -> Header:
     """Reads size and type of an image without decoding it; rejects too many pixels."""
     with _reading(name):
         image = _open(file, name, resize)
-        size = image.size
-        width, height = reversed(size) if _turned(image) else size
+        width, height = image.size
+        if _turned(image):
+            height, width = image.size
         fine = _is_fine(image)
         return Header(
             height=height,
@@ -105,7 +108,7 @@ def decode(file: BinaryIO, name: str, form: Form) -> Tensor:
             side = 2 * max(form.height, form.width)
             image.draft(None, (side, side))  # lets JPEG decode at a fraction of its size
         image = _upright(image)
-        pixels = _fine_pixels(image, form) if _is_fine(image) else _byte_pixels(image, form)
+        pixels = _pixels(image, form)
         if pixels.shape[:2] != (form.height, form.width):
             raise UnreadableImage(
                 f"{shown(name)} has {pixels.shape[0]}×{pixels.shape[1]} pixels "
@@ -150,6 +153,12 @@ def _reading(name: str) -> Iterator[None]:
             ) from error
 
 
+def _pixels(image: "Image", form: Form) -> np.ndarray:
+    if _is_fine(image):
+        return _fine_pixels(image, form)
+    return _byte_pixels(image, form)
+
+
 def _reason(error: Exception) -> str:
     from PIL import Image, UnidentifiedImageError
 
@@ -158,7 +167,9 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Image.DecompressionBombError):
         return f"its header declares more than {LARGEST_SHRUNK // 10**6} million pixels"
     lines = (str(error) or type(error).__name__).splitlines()
-    return shown(lines[0]).rstrip(".") if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return shown(lines[0]).rstrip(".")
 
 
 def _open(file: BinaryIO, name: str, resize: bool) -> "Image":
@@ -169,7 +180,9 @@ def _open(file: BinaryIO, name: str, resize: bool) -> "Image":
     file.seek(0)
     image: Image.Image = Image.open(file, formats=FORMATS)
     width, height = image.size
-    largest = LARGEST_SHRUNK if resize else LARGEST_WHOLE
+    largest = LARGEST_WHOLE
+    if resize:
+        largest = LARGEST_SHRUNK
     if width * height > largest:
         remedy = "resize all images, as in --size 64"
         if resize or width * height > LARGEST_SHRUNK:
@@ -198,7 +211,9 @@ def _orientation(image: "Image") -> int:
         found = tags.get(_ORIENTATION, 1)
     except Exception:  # the tags are damaged, but the pixels may be intact
         return 1
-    return found if isinstance(found, int) and 1 <= found <= 8 else 1
+    if not isinstance(found, int) or not 1 <= found <= 8:
+        return 1
+    return found
 
 
 def _turned(image: "Image") -> bool:
@@ -219,7 +234,9 @@ def _upright(image: "Image") -> "Image":
     }
     turn = turns.get(_orientation(image))
     image.load()
-    return image if turn is None else image.transpose(turn)
+    if turn is None:
+        return image
+    return image.transpose(turn)
 
 
 def _has_alpha(image: "Image") -> bool:
@@ -253,9 +270,14 @@ def _byte_pixels(image: "Image", form: Form) -> np.ndarray:
     if _has_alpha(image):
         over = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", over.size, (0, 0, 0, 255)), over)
-    image = image.convert("L" if form.channels == 1 else "RGB")
-    pixels: Any = np.asarray(_resized(image, form) if form.resize else image)
-    return pixels[:, :, None] if pixels.ndim == 2 else pixels
+    mode = "RGB"
+    if form.channels == 1:
+        mode = "L"
+    image = image.convert(mode)
+    if form.resize:
+        image = _resized(image, form)
+    pixels: Any = np.asarray(image)
+    return pixels.reshape(*pixels.shape[:2], -1)
 
 
 def _resized(image: "Image", form: Form) -> "Image":
@@ -318,9 +340,11 @@ def describe_resizing(low: Size, high: Size, size: Size) -> str:
     before = f"{low[0]}×{low[1]}"
     if low != high:
         before += f" to {high[0]}×{high[1]}"
+    resized = f"resized to {size[0]}×{size[1]}"
     keeps_ratio = low == high and low[0] * size[1] == low[1] * size[0]
-    cropped = "" if keeps_ratio else "cropped in the middle and "
-    return f"Images of {before} pixels are {cropped}resized to {size[0]}×{size[1]}."
+    if not keeps_ratio:
+        resized = f"cropped in the middle and {resized}"
+    return f"Images of {before} pixels are {resized}."
 
 
 def resize(x: Tensor, size: Size) -> Tensor:

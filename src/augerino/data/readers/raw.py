@@ -33,7 +33,7 @@ class RawDataset:
     kind: Kind
     inputs: Any  # a tensor, a dict of tensors, or an ImageStream
     targets: Any  # a numpy array with one row per sample, or Masks; tensors once interpreted
-    shape: tuple[int, ...]  # of one input
+    shape: tuple[int, ...]  # shape of one input
     task: Task | None = None  # None until the targets are interpreted
     test: np.ndarray | None = None  # (N,) bool, True for test samples; None without a test part
     class_names: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from augerino.data.readers.naming import shown
 from augerino.data.readers.sharded import ShardedPictures
 from augerino.errors import InputError
 
-LARGEST = 2**30  # most bytes of one row group
+LARGEST = 2**30  # largest number of bytes in one row group
 
 
 class RowGroup(NamedTuple):

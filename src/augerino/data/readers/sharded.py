@@ -13,8 +13,8 @@ from augerino.data.readers.streams import Pictures
 class ShardedPictures(Pictures):
     """Encoded images in shards; keeps the `n_open` most recently used shards open.
 
-    A subclass must write `open_shard`, `name` and `open`, and `close_shard` if an open shard has a
-    resource to free. A worker process receives a copy without open shards.
+    Subclasses must implement `open_shard`, `name` and `open`, and `close_shard` if an open shard
+    has a resource to free. A worker process receives a copy without open shards.
 
     Args:
         lengths: number of images in each shard.

@@ -31,11 +31,11 @@ from augerino.runtime import distributed
 Bad = dict[str, str]  # name of each unreadable image -> error message
 HINT = "Repair or remove it, or skip unreadable files with --skip-bad."
 MAX_HEADERS = 2000  # headers read in advance, if the shards are larger than MEMORY
-MEMORY = 512 * 2**20  # most bytes of decoded images in memory; larger datasets are read on demand
+MEMORY = 512 * 2**20  # bytes of decoded images; larger datasets are read on demand
 
 
 class Pictures(ABC):
-    """Encoded images by index. A subclass must write `__len__`, `name` and `open`.
+    """Encoded images by index. Subclasses must implement `__len__`, `name` and `open`.
 
     Images in shards (`ShardedPictures`) are read a few shards at a time.
 
@@ -158,15 +158,21 @@ class StreamLoader(DataLoader[tuple[Tensor, Tensor]]):
     ) -> None:
         self.shared = shared
         self.together = batch_size  # samples per batch, of all processes together
-        processes = distributed.world() if shared else 1
+        process = 0
+        processes = 1
+        if shared:
+            process = distributed.rank()
+            processes = distributed.world()
         n_batches = -(-len(dataset) // batch_size)
         drop_last = shuffle and count_batches(len(dataset), batch_size, processes) < n_batches
-        shards = dataset.shards if shuffle and isinstance(dataset, ImageStream) else None
+        shards = None
+        if shuffle and isinstance(dataset, ImageStream):
+            shards = dataset.shards
         if shards is not None:
             sampler = ShardSampler(
                 shards,
                 batch_size,
-                process=distributed.rank() if shared else 0,
+                process=process,
                 processes=processes,
                 workers=max(num_workers, 1),
                 n_mixed=dataset.pictures.n_mixed,
@@ -248,7 +254,9 @@ def load(pictures: Pictures, options: ReadOptions, *, beside: int = 0) -> Loaded
         unreadable = np.setdiff1d(_choose_headers(pictures), readable)
         kept = np.setdiff1d(np.arange(len(pictures)), unreadable)
     fits = len(kept) * (form.size_in_bytes + beside * form.height * form.width) <= MEMORY
-    decoded = torch.empty((len(kept) if fits else 0, *form.shape), dtype=form.dtype)
+    decoded = torch.empty((0, *form.shape), dtype=form.dtype)
+    if fits:
+        decoded = torch.empty((len(kept), *form.shape), dtype=form.dtype)
     if fits or options.skip_bad:
         good = _decode_all(pictures, form, kept=kept, out=decoded, options=options, bad=bad)
         if len(good) < len(kept):
@@ -260,8 +268,10 @@ def load(pictures: Pictures, options: ReadOptions, *, beside: int = 0) -> Loaded
             f"None of the {len(pictures)} images can be read: {next(iter(bad.values()))}"
         )
     if bad:
-        files = "file" if len(bad) == 1 else "files"
-        notes.append(f"{len(bad)} unreadable {files} skipped: {some(list(bad))}.")
+        skipped = f"{len(bad)} unreadable files"
+        if len(bad) == 1:
+            skipped = "1 unreadable file"
+        notes.append(f"{skipped} skipped: {some(list(bad))}.")
     if fits:
         return Loaded(decoded, form=form, kept=kept, notes=notes)
     notes.append(
@@ -321,9 +331,11 @@ def _choose_form(
                 f"choose one size for all, as in --size {min(h0, w0)}."
             )
         size = int(sizes[0, 0]), int(sizes[0, 1])
-    is_grey = headers[:, 2].all()
+    channels = 3
+    if headers[:, 2].all():
+        channels = 1
     return Form(
-        channels=1 if is_grey else 3,
+        channels=channels,
         height=size[0],
         width=size[1],
         resize=options.size is not None,

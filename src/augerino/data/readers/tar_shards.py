@@ -55,8 +55,12 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
 
     The parts are recognised by the names of files and folders.
     """
-    root = path if path.is_dir() else path.parent
-    files = parts_by_name(find_shards(path)) if path.is_dir() else {"train": [path.name]}
+    if path.is_dir():
+        root = path
+        files = parts_by_name(find_shards(path))
+    else:
+        root = path.parent
+        files = {"train": [path.name]}
     notes: list[str] = []
     if len(files) > 1 and "train" not in files:
         raise InputError(
@@ -69,7 +73,7 @@ def read(path: Path, options: ReadOptions) -> RawDataset:
         notes.append(f"Parts that are not used: {some(unused)}.")
     parts = list(files)
     if "train" in files:
-        parts = ["train"] if test is None else ["train", test]
+        parts = [part for part in ("train", test) if part is not None]
     names = [name for part in parts for name in files[part]]
     indexed = []
     for i, name in enumerate(names):
@@ -168,14 +172,7 @@ def _index(path: Path, name: str, target: str | None) -> _Shard:
                         pictures=pictures,
                         labels=labels,
                     )
-                file.seek(tar.offset)  # end of the last member: a block of zeros in a whole file
-                end = file.read(512)
-                if len(end) < 512 or any(end):
-                    what = "is damaged" if end else "is truncated"
-                    raise InputError(
-                        f"The shard {shown(name)} {what} at byte {tar.offset}: "
-                        "copy it again, or remove it."
-                    )
+                _check_end(file, tar.offset, name)
     except InputError:
         raise
     except Exception as error:  # tarfile may raise any exception for a damaged header
@@ -191,7 +188,9 @@ def _index(path: Path, name: str, target: str | None) -> _Shard:
     missing = next((key for key in pictures if key not in labels), None)
     if missing is not None:
         key = shown(missing)
-        field = f"'{shown(target)}'" if target else f"{', '.join(TARGET_NAMES[:3])}, ..."
+        field = f"{', '.join(TARGET_NAMES[:3])}, ..."
+        if target:
+            field = f"'{shown(target)}'"
         raise InputError(
             f"The shard {shown(name)} has no label for {key}: "
             f"expected {key}.cls, or {key}.json with a field {field}."
@@ -201,6 +200,20 @@ def _index(path: Path, name: str, target: str | None) -> _Shard:
         offsets=positions[:, 0],
         sizes=positions[:, 1].astype(np.int32),
         labels=_array([labels[key] for key in pictures], name),
+    )
+
+
+def _check_end(file: BinaryIO, offset: int, name: str) -> None:
+    """Raises `InputError` unless the last member is followed by a block of zeros."""
+    file.seek(offset)
+    end = file.read(512)
+    if len(end) == 512 and not any(end):
+        return
+    fault = "is truncated"
+    if end:
+        fault = "is damaged"
+    raise InputError(
+        f"The shard {shown(name)} {fault} at byte {offset}: copy it again, or remove it."
     )
 
 
@@ -239,11 +252,15 @@ def _add(
             "copy it again, or remove it."
         )
     stem, _, ending = base.partition(".")
-    key = f"{folders}/{stem}" if folders else stem
+    key = stem
+    if folders:
+        key = f"{folders}/{stem}"
     ending = ending.lower()
     is_picture = f".{ending}" in EXTENSIONS
     if is_picture or ending in ("cls", "json"):
-        most = LARGEST_PICTURE if is_picture else LARGEST_LABEL
+        most = LARGEST_LABEL
+        if is_picture:
+            most = LARGEST_PICTURE
         if member.size > most or member.sparse is not None:
             raise InputError(
                 f"{shown(member.name)} in {shown(shard)} has {member.size} bytes, "
@@ -264,7 +281,9 @@ def _add(
             target=target,
             name=f"{shown(member.name)} in {shown(shard)}",
         )
-        preferred = "cls" if target is None else "json"
+        preferred = "json"
+        if target is None:
+            preferred = "cls"
         if value is not _MISSING and (key not in labels or ending == preferred):
             labels[key] = value
 
@@ -274,18 +293,16 @@ def _label(data: bytes, ending: str, *, target: str | None, name: str) -> Any:
 
     A JSON object is replaced by its field `target`, or by the first field with a usual name.
     """
-    try:
-        text = data.decode()
-        value = text.strip() if ending == "cls" else json.loads(text)
-    except (ValueError, RecursionError) as error:
-        expected = "text" if ending == "cls" else "JSON"
-        raise InputError(f"{name} is not readable as {expected}: {shown(error)}.") from error
     if ending == "cls":
-        if target is not None:
-            return _MISSING
-        return int(value) if _is_whole(value) else value
+        return _text_label(data, target=target, name=name)
+    try:
+        value = json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} is not readable as JSON: {shown(error)}.") from error
     if isinstance(value, dict):
-        fields = [target] if target is not None else [*TARGET_NAMES, "cls"]
+        fields = [*TARGET_NAMES, "cls"]
+        if target is not None:
+            fields = [target]
         value = next((value[field] for field in fields if field in value), _MISSING)
     if value is not _MISSING and (
         isinstance(value, bool) or not isinstance(value, int | float | str)
@@ -296,21 +313,37 @@ def _label(data: bytes, ending: str, *, target: str | None, name: str) -> Any:
     return value
 
 
+def _text_label(data: bytes, *, target: str | None, name: str) -> Any:
+    """Parses the label in a `.cls` member, which has no named fields."""
+    try:
+        text = data.decode().strip()
+    except ValueError as error:
+        raise InputError(f"{name} is not readable as text: {shown(error)}.") from error
+    if target is not None:
+        return _MISSING
+    if _is_whole(text):
+        return int(text)
+    return text
+
+
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and len(text) < 16
 
 
 def _array(labels: list[Any], name: str) -> np.ndarray:
     """Labels as int64 or float64 if all are numbers, otherwise as strings."""
-    if all(isinstance(label, int | float) for label in labels):
-        are_integers = all(isinstance(label, int) for label in labels)
-        try:
-            return np.array(labels, dtype=np.int64 if are_integers else np.float64)
-        except OverflowError as error:
-            raise InputError(f"A label in {shown(name)} is a number out of range.") from error
-    return np.array([shown(label) for label in labels])
+    if not all(isinstance(label, int | float) for label in labels):
+        return np.array([shown(label) for label in labels])
+    dtype: type = np.float64
+    if all(isinstance(label, int) for label in labels):
+        dtype = np.int64
+    try:
+        return np.array(labels, dtype=dtype)
+    except OverflowError as error:
+        raise InputError(f"A label in {shown(name)} is a number out of range.") from error
 
 
 def _targets(parts: list[np.ndarray]) -> np.ndarray:
-    named = any(part.dtype.kind == "U" for part in parts)
-    return np.concatenate([part.astype(str) if named else part for part in parts])
+    if any(part.dtype.kind == "U" for part in parts):
+        parts = [part.astype(str) for part in parts]
+    return np.concatenate(parts)

@@ -10,7 +10,7 @@ from augerino.data.readers.archives import check_memory
 from augerino.data.readers.naming import shown, some
 from augerino.errors import InputError
 
-MOST_AT_ONCE = 2**16  # bytes
+MOST_AT_ONCE = 2**16  # largest number of bytes per read
 
 
 class Careful:
@@ -31,7 +31,7 @@ def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
     """Reads the wanted files, by their names without folders; stops when all are found.
 
     Args:
-        path: of the archive.
+        path: path of the archive.
         wanted: name -> largest size in bytes.
     """
     check_memory(path, sum(wanted.values()))
@@ -58,7 +58,7 @@ def read_members(path: Path, wanted: Mapping[str, int]) -> dict[str, bytes]:
     except (tarfile.TarError, EOFError, OSError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(
-            f"{shown(path)} is not a whole archive: {reason}. Remove it and download it again."
+            f"{shown(path)} is not a complete archive: {reason}. Remove it and download it again."
         ) from error
     raise InputError(f"{shown(path)} lacks {some([name for name in wanted if name not in found])}.")
 

@@ -56,7 +56,7 @@ def _interpret(raw: RawDataset, task: Task | None) -> RawDataset:
         notes.append(f"Targets are one-hot rows of {y.shape[1]}: converted to class numbers.")
         y = y.argmax(axis=1)
     if task is None:
-        task = "classification" if _are_classes(y) else "regression"
+        task = _detect_task(y)
         if y.dtype.kind == "f" and y.ndim == 1 and (y == np.floor(y)).all():
             n_values = len(np.unique(y))
             notes.append(
@@ -101,7 +101,9 @@ def _check_type(y: np.ndarray) -> np.ndarray:
 
 
 def _word(task: Task) -> str:
-    return "classes" if task == "classification" else "quantities"
+    if task == "classification":
+        return "classes"
+    return "quantities"
 
 
 def _is_one_hot(y: np.ndarray) -> bool:
@@ -111,6 +113,12 @@ def _is_one_hot(y: np.ndarray) -> bool:
         and y.dtype.kind in "biuf"
         and bool(((y == 0) | (y == 1)).all() and (y.sum(1) == 1).all())
     )
+
+
+def _detect_task(y: np.ndarray) -> Task:
+    if _are_classes(y):
+        return "classification"
+    return "regression"
 
 
 def _are_classes(y: np.ndarray) -> bool:
@@ -173,7 +181,9 @@ def _classes(
             f"but they go from {values[0]} to {values[-1]}."
         )
     notes = []
-    present = tuple(names[value] if names else str(value) for value in values)
+    present = tuple(str(value) for value in values)
+    if names:
+        present = tuple(names[value] for value in values)
     if values[0] != 0 or values[-1] != len(values) - 1:
         before = some([str(value) for value in values])
         notes.append(f"Labels {before} are renumbered 0 to {len(values) - 1}.")

@@ -15,10 +15,10 @@ The signals are zero outside the pulse, without noise. Shifting a noisy signal p
 a network could infer the shift from them and recognise the label at any shift. For the same
 reason, apply `NoiseLevel` after `TimeShift`.
 
-Shift and stretch interact when they are learned together, since both move pulses out of the frame:
-their joint limit is about (place + extent + shift) · exp(stretch) = 1, so the learned shift is
-smaller than its own extent. It is smaller still with three or four coordinates. `true` is the
-extent of the shift alone.
+Shift and stretch interact when they are learned together, since both move pulses out of the frame.
+Their joint limit is about (place + extent + shift) · exp(stretch) = 1, so the learned shift is
+smaller than the extent of the shift alone, and even smaller with three or four coordinates. `true`
+is the extent of the shift alone.
 """
 
 import math

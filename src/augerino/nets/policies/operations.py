@@ -1,6 +1,6 @@
 """The operations of published policies, on PIL images in mode RGB or L.
 
-Each takes an image and a value in the operation's own unit, and returns an image of the same size.
+Each takes an image and a value in the unit of the operation, and returns an image of the same size.
 Pixels from outside are black. Geometric operations use the nearest pixel, as in the authors' code.
 """
 
@@ -12,34 +12,35 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Operation = Callable[["Image", float], "Image"]
-_CUTOUT_COLOR = (125, 123, 114)  # of Fast AutoAugment
+_CUTOUT_COLOR = (125, 123, 114)  # as in Fast AutoAugment
 
 
-def _warp(image: "Image", *matrix: float) -> "Image":
-    """The image at x' = a x + b y + c, y' = d x + e y + f."""
+def _warp(image: "Image", x: tuple[float, ...], y: tuple[float, ...]) -> "Image":
+    """The image at x' = a x + b y + c and y' = d x + e y + f, for x = (a, b, c), y = (d, e, f)."""
     from PIL import Image as pil
 
+    matrix = (*x, *y)
     return image.transform(image.size, pil.Transform.AFFINE, matrix, pil.Resampling.NEAREST)
 
 
 def shear_x(image: "Image", value: float) -> "Image":
     """Shears rows against each other; `value` is the slope."""
-    return _warp(image, 1, value, 0, 0, 1, 0)
+    return _warp(image, (1, value, 0), (0, 1, 0))
 
 
 def shear_y(image: "Image", value: float) -> "Image":
     """Shears columns against each other; `value` is the slope."""
-    return _warp(image, 1, 0, 0, value, 1, 0)
+    return _warp(image, (1, 0, 0), (value, 1, 0))
 
 
 def translate_x(image: "Image", value: float) -> "Image":
     """Moves the image right by `value` times its width, in whole pixels."""
-    return _warp(image, 1, 0, -int(value * image.width), 0, 1, 0)
+    return _warp(image, (1, 0, -int(value * image.width)), (0, 1, 0))
 
 
 def translate_y(image: "Image", value: float) -> "Image":
     """Moves the image down by `value` times its height, in whole pixels."""
-    return _warp(image, 1, 0, 0, 0, 1, -int(value * image.height))
+    return _warp(image, (1, 0, 0), (0, 1, -int(value * image.height)))
 
 
 def rotate(image: "Image", value: float) -> "Image":
@@ -116,7 +117,7 @@ def identity(image: "Image", _value: float) -> "Image":
 
 
 def cutout_at(image: "Image", side: float, center: tuple[float, float]) -> "Image":
-    """Covers a grey square, which may extend beyond the edge; lengths in pixels."""
+    """Covers a square with grey; it may extend beyond the edge. Lengths are in pixels."""
     from PIL import ImageDraw
 
     left = max(center[0] - side / 2, 0)
@@ -131,7 +132,7 @@ def cutout_at(image: "Image", side: float, center: tuple[float, float]) -> "Imag
     return covered
 
 
-#: All operations but the cutout, which also needs a place.
+#: All operations except the cutout, which also needs a position.
 OPERATIONS: dict[str, Operation] = {
     "Identity": identity,
     "ShearX": shear_x,
@@ -152,7 +153,7 @@ OPERATIONS: dict[str, Operation] = {
 
 
 def apply(name: str, image: "Image", value: float, rng: random.Random) -> "Image":
-    """Applies an operation by name; the place of a cutout, its side `value` × width, is drawn."""
+    """Applies an operation by name. A cutout has side `value` × width and a random centre."""
     if name == "Cutout":
         center = (rng.uniform(0, image.width), rng.uniform(0, image.height))
         return cutout_at(image, value * image.width, center)

@@ -40,7 +40,7 @@ class PublishedPolicy(nn.Module):
 
     Args:
         name: "AutoAugment", "RandAugment" or "TrivialAugment"; any name with `draw`.
-        draw: the operations and values of one image, from a generator.
+        draw: samples the operations and values for one image, given a random generator.
 
     Example:
         >>> policy = PublishedPolicy("TrivialAugment").eval()

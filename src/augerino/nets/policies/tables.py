@@ -1,4 +1,4 @@
-"""What published policies draw: operations with probabilities, strengths and signs."""
+"""Samplers of published policies: operations with probabilities, strengths and signs."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ class Space:
         translate: largest shift as a fraction of the side.
         rotate: largest angle in degrees.
         factor: largest deviation of an enhancement factor from 1.
-        bits: how many bits the strongest posterization removes.
+        bits: number of bits that the strongest posterization removes.
     """
 
     shear: float
@@ -51,9 +51,9 @@ class Space:
         return 0.0
 
 
-#: Of AutoAugment and RandAugment, whose shifts were published for images of 331 pixels.
+#: Strengths of AutoAugment and RandAugment, whose shifts were published for images of 331 pixels.
 USUAL = Space(shear=0.3, translate=150 / 331, rotate=30, factor=0.9, bits=4)
-#: Of TrivialAugment, whose shifts of up to 32 pixels are one side of an image of CIFAR-10.
+#: Strengths of TrivialAugment, whose shifts reach 32 pixels, the side of an image of CIFAR-10.
 WIDE = Space(shear=0.99, translate=1.0, rotate=135, factor=0.99, bits=6)
 
 #: The operations of RandAugment and TrivialAugment.

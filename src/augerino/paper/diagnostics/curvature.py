@@ -10,7 +10,7 @@ from torch import Tensor
 from augerino.errors import InputError
 from augerino.paper.diagnostics.surface import LossSurface
 
-# More than any solution has needed so far. For a Hessian that is only noise, Lanczos never ends.
+# More than any solution has needed so far. For a Hessian of noise, Lanczos does not converge.
 _RESTARTS = 50
 
 
@@ -40,7 +40,7 @@ def effective_dimension(eigenvalues: Iterable[float] | Tensor, z: float = 1.0) -
     Reference: Maddox, Benton and Wilson (2020), Eq. 2.
 
     Args:
-        eigenvalues: of the Hessian, in any order.
+        eigenvalues: eigenvalues of the Hessian, in any order.
         z: the eigenvalue that counts as 1/2, above 0.
 
     Example:
@@ -68,7 +68,7 @@ def curvature(
         count: number of eigenvalues, below the number of weights.
         tolerance: largest residual of an eigenvector, relative to its eigenvalue. The error of the
             eigenvalue is smaller.
-        seed: of the start vector.
+        seed: seed of the start vector.
     """
     eigsh, operator, no_convergence = _arpack()
     size = surface.size

@@ -41,9 +41,9 @@ def haar_deviation(
     and one whose corners exceed pi covers some rotations several times.
 
     Args:
-        augmentation: has these three coordinates; others are ignored.
+        augmentation: augmentation with these three coordinates; others are ignored.
         draws: number of quadrature points; the same for every call.
-        points: of the distribution functions.
+        points: number of points of the distribution functions.
 
     Example:
         >>> from augerino import Affine3d, Uniform

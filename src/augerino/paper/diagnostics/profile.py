@@ -46,14 +46,14 @@ def profile(
     The model's bounds and mode are restored.
 
     Args:
-        model: trained; evaluated with one copy, as in training.
+        model: the trained model; it is evaluated with one copy, as in training.
         objective: its loss and regularizer.
         x: inputs.
         y: targets.
-        coordinate: whose bound is varied.
+        coordinate: name of the coordinate whose bound is varied.
         bounds: values of the bound, (m,).
         draws: samples per input and bound.
-        seed: of the samples.
+        seed: seed of the samples.
     """
     names = model.augmentation.names
     distribution = model.augmentation.distribution

@@ -41,7 +41,7 @@ def loss_along_rays(
         lengths: distances from the solution; 0 is the solution itself.
         directions: number of random directions.
         kind: "plain" or "filter".
-        seed: of the directions; two surfaces of one network get the same ones.
+        seed: seed of the directions; two surfaces of one network get the same ones.
     """
     if directions < 1 or len(lengths) < 1:
         raise InputError(
@@ -65,7 +65,13 @@ def loss_along_rays(
                     errors[-1].append(error)
     finally:
         _set(surface.weights, solution)
-    return Rays(kind=kind, lengths=list(lengths), loss=losses, error=errors if errors[0] else None)
+    is_classification = bool(errors[0])
+    return Rays(
+        kind=kind,
+        lengths=list(lengths),
+        loss=losses,
+        error=errors if is_classification else None,
+    )
 
 
 def random_direction(

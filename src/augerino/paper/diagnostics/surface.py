@@ -14,10 +14,10 @@ from augerino.models import InvariantModel, evaluation_mode
 class LossSurface:
     r"""The mean loss \(L(w) = \frac1N \sum_i \ell(f_w(x_i), y_i)\) of a network with weights w.
 
-    Everything else is fixed. The model is in evaluation mode, so batch norm uses the statistics of
-    the training, and dropout is off. Every call uses the same seed, so an averaged model draws the
-    same elements g each time. w includes all trained weights of the network, also those of batch
-    norm, but not the bounds of an augmentation.
+    All other quantities are fixed. The model is in evaluation mode, so batch norm uses the
+    statistics of the training, and dropout is off. Every call uses the same seed, so an averaged
+    model draws the same elements g each time. w includes all trained weights of the network, also
+    those of batch norm, but not the bounds of an augmentation.
 
     Args:
         model: a network, or an averaged model, whose inner network is then used.
@@ -25,7 +25,7 @@ class LossSurface:
         x: inputs, (N, ...), or a tree of them; bytes are scaled to [0, 1].
         y: targets, (N, ...).
         copies: elements that an averaged model draws per item; its `test_copies` by default.
-        seed: of these draws.
+        seed: seed of these draws.
         batch_size: items per batch. It changes which element an item gets, but not its
             distribution.
 

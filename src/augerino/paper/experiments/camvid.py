@@ -111,17 +111,21 @@ def trial(settings: CamVid, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=scenes.x_train,
         y=scenes.y_train,
-        classes=len(CLASSES),
+        n_classes=len(CLASSES),
     )
-    learned = row.kind == "learned"
+    distribution = None
+    losses = None
+    if row.kind == "learned":
+        distribution = model.augmentation.distribution.settings()
+        losses = _losses(settings, model, scenes)
     return {
         "scores": _score_by_copies(model, row, scenes, seed),
         "bounds": model.augmentation.extent,
         "start": start,
-        "distribution": model.augmentation.distribution.settings() if learned else None,
+        "distribution": distribution,
         "curves": curves(history, start),
         "equivariance": _equivariance(settings, model, scenes, seed),
-        "losses": _losses(settings, model, scenes) if learned else None,
+        "losses": losses,
         "turning": _predict_rotated(model, scenes.upright[example_index(scenes)]),
     }
 
@@ -224,7 +228,9 @@ def table(settings: CamVid, trials: list[Trial]) -> list[Line]:
     lines = []
     for row in rows(settings):
         found = of_row(trials, row)
-        copies = ("1",) if row.kind == "none" else tuple(map(str, COPIES))
+        copies = tuple(map(str, COPIES))
+        if row.kind == "none":
+            copies = ("1",)
         text = f"accuracy {_by_copies(found, 'accuracy', copies)} %"
         text += f", mean IoU {_by_copies(found, 'mean_iou', copies)} %"
         if len(copies) > 1:
@@ -282,11 +288,11 @@ def _is_compared(settings: CamVid, row: Row) -> bool:
     return row.kind == "none" or (row.regularizer == "entropy" and row.reg_weight == largest)
 
 
-# Trials made before the presets were fixed, all on seed 0 of `cpu` with the test scenes in view:
+# Trials before the presets were fixed, all on seed 0 of `cpu` and evaluated on the test scenes:
 # ten epochs of the entropy at λ = 0.01, five at 0.05, and eight of the L2 at 0.05. Both penalties
 # therefore run at both weights. The starts are round numbers. The cap of translations is a choice
-# too: the loss hardly depends on translations (losses.png), so their final extent is determined by
-# the penalty, the learning rate and the number of steps more than by the scenes.
+# too. The loss hardly depends on translations (losses.png), so their final extent depends more on
+# the penalty, the learning rate and the number of steps than on the scenes.
 EXPERIMENT = Experiment(
     name="camvid",
     presets={

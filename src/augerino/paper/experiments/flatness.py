@@ -32,8 +32,8 @@ from augerino.paper.experiments.recognition_figures import draw_weights
 from augerino.paper.experiments.settings import Row
 from augerino.runtime.trials import Experiment, Line, Trial, mean_sd, of_row
 
-#: Training losses whose Hessian is measured: of the original images; with one draw per image, as in
-#: the released code; and averaged over several draws, closer to the expectation that is trained.
+#: Training losses whose Hessian is measured: on the original images; with one draw per image, as in
+#: the released code; and averaged over several draws, which is closer to the trained expectation.
 SURFACES = {
     "still": "original images",
     "drawn": "one draw per image",

@@ -13,7 +13,7 @@ from augerino.runtime.trials import Trial
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Trials = Sequence[Trial]  # of one row
+Trials = Sequence[Trial]  # the trials of one row
 
 
 def colors(count: int) -> list[str]:

@@ -97,7 +97,9 @@ def _steerable_row(variant: str) -> Row:
 
 def upright_figures(variant: str, data: str | None) -> Tensor | None:
     """The two upright figures; None if the released ones are not available."""
-    return mario_and_iggy(data) if variant == "released" else figures()
+    if variant == "released":
+        return mario_and_iggy(data)
+    return figures()
 
 
 def make_train(settings: Mario, upright: Tensor, seed: int) -> Sprites:
@@ -124,7 +126,7 @@ def trial(settings: Mario, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=train.x,
         y=train.y,
-        outputs=4,
+        n_outputs=4,
         coordinates=settings.coordinates,
     )
     torch.manual_seed(seed)

@@ -99,7 +99,7 @@ def trial(settings: Olivetti, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=faces.x_train,
         y=faces.angle_train,
-        outputs=1,
+        n_outputs=1,
         loss=F.mse_loss,
         average=ag.mean,
     )

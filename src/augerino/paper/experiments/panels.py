@@ -25,9 +25,9 @@ def panel_grid(
 
     Args:
         count: number of panels.
-        columns: most panels per row.
-        width: of one panel, in inches.
-        height: of one panel, in inches.
+        columns: largest number of panels per row.
+        width: width of one panel, in inches.
+        height: height of one panel, in inches.
         margins: added to the width and the height of the figure.
     """
     columns = min(count, columns)
@@ -42,7 +42,10 @@ def panel_grid(
 
 def name_rows(ax: "Axes", names: Sequence[str], *, visible: bool = True) -> None:
     """Writes one name per unit of the vertical axis, the first on top."""
-    ax.set_yticks(range(len(names)), list(names) if visible else [""] * len(names))
+    labels = list(names)
+    if not visible:
+        labels = [""] * len(names)
+    ax.set_yticks(range(len(names)), labels)
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 

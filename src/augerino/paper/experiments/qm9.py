@@ -50,7 +50,7 @@ class Qm9(Settings):
     layers: int = 6
     """blocks of the network"""
     neighbours: int | None = None
-    """number of nearest atoms that each atom sees; all by default"""
+    """number of nearest neighbours of each atom; all atoms by default"""
     kernel_width: int = 32
     """hidden channels of the convolution kernels"""
     kernel_outputs: int = 16
@@ -125,7 +125,7 @@ def paper_error(row: Row) -> float | None:
 
 
 def load(settings: Qm9, seed: int, data: str | None, target: str | None = None) -> Molecules:
-    """Centered molecules with one target; every seed draws another subset for training."""
+    """Centered molecules with one target; each seed draws a different training subset."""
     return qm9(
         data,
         target=target or settings.targets[0],
@@ -190,11 +190,14 @@ def trial(settings: Qm9, row: Row, seed: int, data: str | None) -> Trial:
 def _train(settings: Qm9, row: Row, model: ag.InvariantModel, train: Pair) -> ag.History:
     """Minimizes the mean absolute error; the weights have the same schedule for both methods."""
     batches = ag.data.Batches(*train, settings.batch_size)
+    reg_weight = 0.0
+    if row.kind == "learned":
+        reg_weight = row.reg_weight
     objective = ag.Objective(
         F.l1_loss,
         model.augmentation,
         regularizer=CappedL2(settings.translate_cap),
-        reg_weight=row.reg_weight if row.kind == "learned" else 0.0,
+        reg_weight=reg_weight,
     )
     if row.method == "probe":
         return _train_by_probing(settings, model, objective, batches)
@@ -253,17 +256,19 @@ def errors(
     """The mean absolute error in meV by number of copies.
 
     Args:
-        model: trained.
-        row: of the model. Without augmentation all copies are identical, and one is evaluated.
+        model: the trained model.
+        row: row of the model. Without augmentation all copies are identical, and one is evaluated.
         part: inputs and targets.
-        scale: of the targets, in meV.
-        seed: of the draws.
+        scale: scale of the targets, in meV.
+        seed: seed of the draws.
         copies: numbers of copies.
     """
     found: dict[str, float] = {}
     for count in copies:
         torch.manual_seed(seed)
-        model.test_copies = 1 if row.kind == "none" else count
+        model.test_copies = count
+        if row.kind == "none":
+            model.test_copies = 1
         batches = ag.data.Batches(*part, 250, shuffle=False)
         loss = ag.diagnostics.evaluate(model, F.l1_loss, batches).loss
         found[str(count)] = round(scale * loss, 3)
@@ -282,8 +287,10 @@ def table(settings: Qm9, trials: list[Trial]) -> list[Line]:
             text = f"{' | '.join(by_copies)} meV at {', '.join(map(str, COPIES))} copies"
         if row.kind == "learned":
             text += f"; {', '.join(_ranges(found))}"
+        paper = ""
         error = paper_error(row)
-        paper = "" if error is None else f"{error} meV"
+        if error is not None:
+            paper = f"{error} meV"
         lines.append(Line(row=row.name, measured=text, paper=paper))
     return lines
 

@@ -41,9 +41,9 @@ class RecognitionSettings(Settings):
     reg_weights: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0)
     """weights λ of the regularizer, one row each by gradient"""
     tolerance: float = 0.03
-    """of the probe: relative increase of the held-out loss that ends a range"""
+    """tolerance of the probe: relative increase of the held-out loss that ends a range"""
     n_probe_items: int = 1_000
-    """of the probe: maximum number of held-out images, at most 15 % of the training set"""
+    """maximum number of images held out for the probe, at most 15 % of the training set"""
     n_test: int | None = None
     """test images; all by default"""
 
@@ -69,7 +69,7 @@ class RecognitionSettings(Settings):
 def make_net(
     settings: RecognitionSettings, mean: Sequence[float], std: Sequence[float], *first: nn.Module
 ) -> nn.Sequential:
-    """The network, which normalizes its input, behind layers that see images in [0, 1]."""
+    """The network, which normalizes its input, behind layers for images in [0, 1]."""
     kind = SmallCNN if settings.net == "small" else Layer13
     return nn.Sequential(*first, Normalized(kind(len(mean), 10, settings.width), mean, std))
 
@@ -89,16 +89,22 @@ def train_row(
     With `row.refit` the model is the one retrained on the learned augmentation, and all other
     fields come from learning the bounds.
     """
+    tolerance = row.tolerance
+    if tolerance is None:
+        tolerance = settings.tolerance
+    warm_up = row.warm_up
+    if warm_up is None:
+        warm_up = settings.warm_up
     recipe = ag.Recipe(
         method=row.method,
-        tolerance=settings.tolerance if row.tolerance is None else row.tolerance,
+        tolerance=tolerance,
         holdout_fraction=min(ag.Recipe.holdout_fraction, settings.n_probe_items / len(y)),
         reg_weight=row.reg_weight,
         epochs=settings.epochs_for(len(y)),
         batch_size=settings.batch_size,
         lr=settings.lr,
         augmentation_lr=settings.augmentation_lr,
-        warm_up=settings.warm_up if row.warm_up is None else row.warm_up,
+        warm_up=warm_up,
         trial_length=0.0,
         seed=seed,
     )

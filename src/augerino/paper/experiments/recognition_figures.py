@@ -92,21 +92,23 @@ def draw_weights(
     """Accuracy and learned bounds against λ or the tolerance: mean ± sd over seeds.
 
     Args:
-        path: of the figure.
-        trials: of the experiment.
+        path: path of the figure.
+        trials: trials of the experiment.
         rows: one per value of λ or of the tolerance.
-        limits: of the coordinates.
+        limits: limits of the coordinates.
         references: accuracies of other rows, drawn as horizontal lines.
-        copies: at which the accuracy is shown.
+        copies: number of copies at which the accuracy is shown.
     """
-    probed = rows[0].method == "probe"
+    method = rows[0].method
+    x_label = "λ"
+    if method == "probe":
+        x_label = "tolerance"
     settings = [_setting(row) for row in rows]
     by_row = [of_row(trials, row) for row in rows]
     fig, axes = plots.figure(1, 2, 8.6, 4.0)
     left, right = axes
 
     percents = [[100 * value for value in accuracies(found, copies)] for found in by_row]
-    method = "probe" if probed else "gradient"
     _draw_curve(left, settings, percents, color=plots.LEARNED, label=method)
     colors = (plots.START, plots.TRUE, plots.CLASSES[2])
     for color, (name, values) in zip(colors, references.items(), strict=False):
@@ -122,7 +124,7 @@ def draw_weights(
 
     for ax in axes:
         ax.set_xscale("log")
-        ax.set_xlabel("tolerance" if probed else "λ")
+        ax.set_xlabel(x_label)
         ax.legend(fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     fig.savefig(path)
 

@@ -93,7 +93,9 @@ def rows(settings: RotMnist) -> list[Row]:
 
 def load(settings: RotMnist, seed: int, data: str | None) -> mnist.Digits:
     """The canonical rotMNIST if the folder has it; otherwise MNIST, each image rotated once."""
-    canonical = mnist.canonical_rotated_mnist(data) if data is not None else None
+    canonical = None
+    if data is not None:
+        canonical = mnist.canonical_rotated_mnist(data)
     if canonical is None:
         return mnist.rotated_mnist(data, seed=seed, train=settings.n_train, test=settings.n_test)
     return mnist.Digits(
@@ -111,7 +113,7 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
     slopes: dict[str, list[float]] = {"trained on": [], "not seen": []}
 
     def record_slopes(model: ag.InvariantModel, objective: ag.Objective) -> None:
-        """Slope of the loss in the rotation's bound, on training and on test images."""
+        """Records the slope of the loss in the rotation's bound on training and test images."""
         bound = torch.tensor([model.augmentation.extent["rotate"]])
         for name, x, y in (
             ("trained on", digits.x_train, digits.y_train),
@@ -128,15 +130,17 @@ def trial(settings: RotMnist, row: Row, seed: int, data: str | None) -> Trial:
             )
             slopes[name].append(round(found.loss_slope[0], 5))
 
-    by_gradient = row.kind == "learned" and row.method == "gradient"
+    on_epoch = None
+    if row.kind == "learned" and row.method == "gradient":
+        on_epoch = record_slopes
     model, history = train_row(
         settings,
         row,
         seed,
         x=digits.x_train,
         y=digits.y_train,
-        outputs=10,
-        on_epoch=record_slopes if by_gradient else None,
+        n_outputs=10,
+        on_epoch=on_epoch,
     )
     accuracy = _accuracy_by_copies(model, row, digits, seed)  # leaves test_copies at the largest
     six = int((digits.y_test == 6).nonzero()[0])
@@ -183,7 +187,9 @@ def table(settings: RotMnist, trials: list[Trial]) -> list[Line]:
             turns = mean_sd([min(t["bounds"]["rotate"], math.pi) / math.pi for t in found])
             others = max(widest_other_bound(t) for t in found)
             text += f"; rotation ±{turns} π, the others at most {others:.2f}"
-        paper = "98.9 %, full circle" if row.kind == "learned" else ""
+        paper = ""
+        if row.kind == "learned":
+            paper = "98.9 %, full circle"
         lines.append(Line(row=row.name, measured=text, paper=paper))
     return lines
 
@@ -235,7 +241,9 @@ def draw_slopes(path: Path, trials: list[Trial], shown: list[Row]) -> None:
 
 def _penalty_slope(row: Row, bound: float) -> float:
     """d(-λθ²)/dθ = -2λθ below the limit π, and 0 beyond it."""
-    return -2 * row.reg_weight * bound if bound < math.pi else 0.0
+    if bound >= math.pi:
+        return 0.0
+    return -2 * row.reg_weight * bound
 
 
 EXPERIMENT = Experiment(

@@ -116,12 +116,12 @@ def make_augmentation(settings: SegmentationSettings, row: Row) -> ag.Augmentati
 
 
 def train_row(
-    settings: SegmentationSettings, row: Row, seed: int, x: Tensor, y: Tensor, classes: int
+    settings: SegmentationSettings, row: Row, seed: int, x: Tensor, y: Tensor, n_classes: int
 ) -> tuple[ag.EquivariantModel, ag.History]:
     """Trains one row on one seed.   x: (N, C, H, W) bytes   y: (N, H, W) bytes"""
     torch.manual_seed(seed)
     augmentation = make_augmentation(settings, row)
-    net = NAMED[settings.net](x.shape[1], classes)
+    net = NAMED[settings.net](x.shape[1], n_classes)
     model = ag.EquivariantModel(net, augmentation, average=ag.mean_log_prob)
     # A third faster on a CPU.
     model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -160,14 +160,14 @@ def train_row(
 
 
 def confusion_of(
-    model: nn.Module, x: Tensor, y: Tensor, classes: int, batch_size: int = 16
+    model: nn.Module, x: Tensor, y: Tensor, n_classes: int, batch_size: int = 16
 ) -> Tensor:
-    """The confusion matrix (classes, classes) of a model over scenes.   x, y: bytes"""
-    total = torch.zeros(classes, classes, dtype=torch.long)
+    """The confusion matrix (n_classes, n_classes) of a model over scenes.   x, y: bytes"""
+    total = torch.zeros(n_classes, n_classes, dtype=torch.long)
     with evaluation_mode(model):
         for images, labels in zip(x.split(batch_size), y.split(batch_size), strict=True):
             predicted = model(images.float() / 255).argmax(dim=1)
-            total += confusion(predicted, labels, classes)
+            total += confusion(predicted, labels, n_classes)
     return total
 
 

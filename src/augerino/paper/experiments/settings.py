@@ -57,7 +57,7 @@ class Row(BaseRow):
     """One row of an experiment's table: how its model is trained.
 
     Args:
-        kind: which augmentation or network the row has.
+        kind: kind of augmentation or network.
         reg_weight: λ, the weight of the regularizer.
         start: bound at which the coordinates start.
         rotate_start: bound at which the rotation starts; `start` by default.
@@ -65,9 +65,9 @@ class Row(BaseRow):
         warm_up: fraction of the training before the bounds move; that of the settings by default.
         hide_corners: whether the network sees only the disc inside each image.
         regularizer: −Σθ² or minus the entropy.
-        variant: which variant of the data, for experiments that have several.
-        method: how bounds are learned.
-        tolerance: of the probe; that of the settings by default.
+        variant: variant of the data, for experiments with several.
+        method: method that learns the bounds.
+        tolerance: tolerance of the probe; that of the settings by default.
         refit: whether the network is retrained on the learned augmentation.
         group: the group to which the network is invariant by construction.
         policy: name of a published augmentation policy.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -64,7 +64,11 @@ def draw_start_and_learned(
 def _draw_range(ax: "Axes", row: int, ends: Sequence[float]) -> None:
     """The mean range ±end as a bar, and the end of each seed as a tick."""
     mean = sum(ends) / len(ends)
-    first = row == 0
+    bar_label = None
+    seed_label = None
+    if row == 0:
+        bar_label = "learned"
+        seed_label = "seeds"
     ax.barh(
         row,
         2 * mean,
@@ -72,9 +76,9 @@ def _draw_range(ax: "Axes", row: int, ends: Sequence[float]) -> None:
         height=0.5,
         color=plots.LEARNED,
         alpha=0.75,
-        label="learned" if first else None,
+        label=bar_label,
     )
-    mark_seeds(ax, row, ends, label="seeds" if first else None)
+    mark_seeds(ax, row, ends, label=seed_label)
 
 
 def _mark_true_extent(ax: "Axes", true: float, label: str | None = None) -> None:
@@ -92,14 +96,10 @@ def draw_bounds_over_training(
         curves = of_row(trials, row)[0]["curves"]
         names = [name for name in curves if name != "loss"]
         for name, color in zip(names, plots.CLASSES, strict=False):
-            highlighted = name == "rotate"
-            ax.plot(
-                curves[name],
-                color=color,
-                label=name,
-                lw=2.2 if highlighted else 1.2,
-                alpha=1.0 if highlighted else 0.8,
-            )
+            style: dict[str, Any] = {"lw": 1.2, "alpha": 0.8}
+            if name == "rotate":
+                style = {"lw": 2.2, "alpha": 1.0}
+            ax.plot(curves[name], color=color, label=name, **style)
         if true is not None:
             ax.axhline(true, color=plots.TRUE, ls="--", lw=1.2)
         ax.set_title(row.name, fontsize=8.5)

@@ -89,7 +89,7 @@ def rows(settings: Stl10) -> list[Row]:
 
 
 def load(settings: Stl10, seed: int, data: str | None) -> ImageSplit:
-    """The downscaled images; every seed draws another subset for training."""
+    """The downscaled images; each seed draws a different training subset."""
     images = source.stl10(data).subset(settings.n_train, settings.n_test, seed)
     return images._replace(
         x_train=source.downscale_images(images.x_train, settings.downscale),

@@ -53,12 +53,12 @@ class Disc(nn.Module):
         return x * (down[:, None].square() + across.square() <= 1)
 
 
-def make_net(settings: ImageSettings, row: Row, channels: int, outputs: int) -> nn.Module:
+def make_net(settings: ImageSettings, row: Row, channels: int, n_outputs: int) -> nn.Module:
     """The row's network."""
     if row.kind == "steerable":
-        return SteerableCNN(channels, outputs, width=max(settings.width // 3, 4))
+        return SteerableCNN(channels, n_outputs, width=max(settings.width // 3, 4))
     kind = SmallCNN if settings.net == "small" else Layer13
-    net = kind(channels, outputs, settings.width)
+    net = kind(channels, n_outputs, settings.width)
     if row.hide_corners:
         return nn.Sequential(Disc(), net)
     return net
@@ -100,7 +100,7 @@ def train_row(
     x: Tensor,
     y: Tensor,
     *,
-    outputs: int,
+    n_outputs: int,
     loss: Callable[[Any, Any], Tensor] = F.nll_loss,
     average: ag.Average = ag.mean_log_prob,
     coordinates: tuple[str, ...] = COORDINATES,
@@ -113,34 +113,37 @@ def train_row(
     the one retrained on the learned augmentation.
 
     Args:
-        settings: of the experiment.
-        row: which model to train.
-        seed: of weights, batches and draws.
+        settings: settings of the experiment.
+        row: the row to train.
+        seed: seed of weights, batches and draws.
         x: training images, (N, C, H, W).
         y: targets, (N, ...).
-        outputs: number of outputs of the network.
+        n_outputs: number of outputs of the network.
         loss: mean loss of a batch.
-        average: how the outputs of several copies are averaged.
-        coordinates: learned by the row.
+        average: averaging rule for the outputs of several copies.
+        coordinates: names of the learned coordinates.
         augmentation: replaces the one of the row.
         on_epoch: called with model and objective after every epoch.
     """
     torch.manual_seed(seed)
     if augmentation is None:
         augmentation = make_augmentation(row, coordinates)
-    net = make_net(settings, row, channels=x.shape[1], outputs=outputs)
+    net = make_net(settings, row, channels=x.shape[1], n_outputs=n_outputs)
     model = ag.InvariantModel(net, augmentation, average=average)
     regularizer: Regularizer = ag.NegativeL2()
     if row.kind == "released":
         regularizer = ReleasedPenalty(augmentation.names)
     objective = ag.Objective(loss, augmentation, regularizer, reg_weight=row.reg_weight)
 
-    epochs = settings.steerable_epochs if row.kind == "steerable" else settings.epochs
+    epochs = settings.epochs
+    if row.kind == "steerable":
+        epochs = settings.steerable_epochs
     loader: Any = ag.data.Batches(x, y, settings.batch_size)
     optimizer = _make_optimizer(settings, row, model)
     steps = epochs * len(loader)
     warm_up = _warm_up(settings, row) * steps
     scheduler: LRScheduler = ag.training.cosine_schedule(optimizer, steps, warm_up)
+    tuner = None
     method = None
     if row.method == "probe":
         recipe = ag.Recipe(method="probe", batch_size=settings.batch_size, lr=settings.lr)
@@ -148,6 +151,7 @@ def train_row(
         loader = method.loader
         optimizer = method.optimizer
         scheduler = method.scheduler
+        tuner = method.tuner
 
     history = ag.History()
     records = ag.iter_epochs(
@@ -158,7 +162,7 @@ def train_row(
         epochs=epochs,
         scheduler=scheduler,
         precision="auto",
-        tuner=None if method is None else method.tuner,
+        tuner=tuner,
     )
     for record in records:
         history.epochs.append(record)
@@ -166,14 +170,17 @@ def train_row(
             on_epoch(model, objective)
 
     if row.refit:
-        fraction = refit_fraction(None if method is None else method.task_score())
+        task_score = None
+        if method is not None:
+            task_score = method.task_score()
+        fraction = refit_fraction(task_score)
         model, _ = train_row(
             settings,
             replace(row, kind="fixed", method="gradient", reg_weight=0.0, refit=False),
             seed,
             x=x,
             y=y,
-            outputs=outputs,
+            n_outputs=n_outputs,
             loss=loss,
             average=average,
             augmentation=model.augmentation.with_rates(fraction),

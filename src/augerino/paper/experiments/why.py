@@ -48,7 +48,7 @@ def trial(settings: Why, row: Row, seed: int, data: str | None) -> Trial:
         seed,
         x=train.x,
         y=train.y,
-        outputs=4,
+        n_outputs=4,
         coordinates=("rotate",),
     )
     bounds = model.augmentation.extent

@@ -25,14 +25,15 @@ def change_intensities(img: Any, kind: str, t: float) -> Any:
     """Applies an operation on intensities; t = 0 is the identity."""
     if t == 0:
         return img
-    is_flat = img.ndim == 2
-    x = img[..., None] if is_flat else img
+    x = img
+    if img.ndim == 2:
+        x = img[..., None]
     if kind in ("Grayscale", "Hue", "Saturation"):
         check_channels(kind, x.shape[2])
         if x.shape[2] == 1:
             return img
     changed = np.clip(OPERATIONS[kind](x, t), 0, 1).astype(img.dtype)
-    return changed[..., 0] if is_flat else changed
+    return changed.reshape(img.shape)
 
 
 def brighten(x: Any, t: float) -> Any:
@@ -75,7 +76,7 @@ def gamma(x: Any, t: float) -> Any:
 
 
 def sharpen(x: Any, t: float) -> Any:
-    """Scales the difference from a smoothed image by 1 + t; the outermost pixels stay."""
+    """Scales the difference from a smoothed image by 1 + t, except at the outermost pixels."""
     if min(x.shape[:2]) < 3:
         return x
     rows = x[:-2] + x[1:-1] + x[2:]
@@ -86,7 +87,7 @@ def sharpen(x: Any, t: float) -> Any:
 
 
 def stretch(x: Any, t: float) -> Any:
-    """Blends each channel with one that reaches from 0 to 1."""
+    """Blends each channel with its version stretched to [0, 1]."""
     low = x.min(axis=(0, 1), keepdims=True)
     span = x.max(axis=(0, 1), keepdims=True) - low
     is_flat = span < 0.5 / 255
@@ -95,7 +96,7 @@ def stretch(x: Any, t: float) -> Any:
 
 
 def equalize(x: Any, t: float) -> Any:
-    """Blends each channel with one whose histogram is equalised."""
+    """Blends each channel with its histogram-equalised version."""
     out = x.copy()
     level = np.clip(np.rint(x * x.dtype.type(255)), 0, 255).astype(np.int64)
     for channel in range(x.shape[2]):
@@ -121,7 +122,7 @@ def posterize(x: Any, t: float) -> Any:
 
 
 def erase(x: Any, t: float) -> Any:
-    """Fills a square of side |t| min(H, W), at a place that is a hash of x and t, with the mean."""
+    """Fills a square of side |t| min(H, W) with the mean; its position is a hash of x and t."""
     height, width = x.shape[:2]
     side = round(min(abs(t), 1.0) * min(height, width))
     u = uniform(words(hash_key(x, t), 0, 2))
@@ -203,7 +204,7 @@ def shift(img: Any, right: int, down: int, padding: str) -> Any:
 
 
 def source(size: int, by: int, padding: str) -> tuple[Any, Any]:
-    """Where the pixels of a shifted line come from, and which come from inside the image."""
+    """Source indices of the pixels of a shifted line, and a mask of those inside the image."""
     index = np.arange(size) - by
     if padding == "reflection":
         period = index % (2 * size)

@@ -42,7 +42,7 @@ def numbers(policy: Policy | Augmentation, target: str) -> dict[str, Any]:
     unknown += sorted(kinds_in(policy.data) - exportable)
     if unknown:
         raise InputError(
-            f"The augmentation holds {unknown[0]}, which cannot be exported to {target}: only "
+            f"The augmentation contains {unknown[0]}, which cannot be exported to {target}: only "
             f"{', '.join(TRANSFORMS)} can, drawn from {', '.join(DISTRIBUTIONS)}. "
             "A saved policy keeps everything."
         )

@@ -48,7 +48,7 @@ def to_onnx(model: InvariantModel, example: Tensor, path: str | Path, nodes: int
             "ONNX needs an example batch: one tensor (B, ...) with at least one input."
         )
     if path.exists():
-        raise InputError(f"{path} exists already and nothing is overwritten: choose another file.")
+        raise InputError(f"{path} already exists and is not overwritten: choose another file.")
     _check_transform(model)
     require("onnx", "onnx")
     require("onnxscript", "onnx")

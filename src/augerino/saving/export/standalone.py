@@ -44,7 +44,7 @@ def standalone(
         policy: the learned augmentation.
         library: one of `LIBRARIES`.
         module: name of the file, for its own usage example.
-        undecided: coordinates with an undecided verdict; the file says so.
+        undecided: coordinates with an undecided verdict, marked as such in the file.
 
     Example:
         >>> from augerino import Affine2d, Uniform
@@ -53,9 +53,7 @@ def standalone(
         ('rotate ±45.0°', False)
     """
     if library not in LIBRARIES:
-        raise InputError(
-            f"A Python file is written for one of {', '.join(LIBRARIES)}, but not for '{library}'."
-        )
+        raise InputError(f"library must be one of {', '.join(LIBRARIES)}, but got '{library}'.")
     learned = numbers(policy, library)
     augmentation = policy if isinstance(policy, Augmentation) else policy.augmentation()
     sources = _sources(library)
@@ -81,8 +79,10 @@ def _sources(library: str) -> list[str]:
 def _summary(augmentation: Augmentation, undecided: Collection[str]) -> str:
     lines = []
     for name, extent in augmentation.describe().items():
-        note = " (undecided: the range at the end of training)" if name in undecided else ""
-        lines.append(f"{name} {extent}{note}")
+        line = f"{name} {extent}"
+        if name in undecided:
+            line += " (undecided: the range at the end of training)"
+        lines.append(line)
     return "\n".join(lines)
 
 

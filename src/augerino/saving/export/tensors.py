@@ -48,11 +48,14 @@ def apply(
     """
     if len(x) == 0:
         return x
+    mode = "bilinear"
+    if mask:
+        mode = "nearest"
     for step in zip(*(split(transforms, row) for row in rows), strict=True):
         item = step[0][0]
         values = [t for _, t in step]
         if item["kind"] == "Affine2d":
-            x = _warp(x, item, values, mode="nearest" if mask else "bilinear")
+            x = _warp(x, item, values, mode=mode)
         elif item["kind"] == "Flip":
             x = _flip(x, item, values)
         elif item["kind"] == "PixelShift":

@@ -56,7 +56,9 @@ class LearnedAugmentation(v2.Transform):
             floats = functional.to_dtype(pixels, torch.float32, scale=True)
             moved = self._move(floats, t, is_mask=False)
             moved = functional.to_dtype(moved, pixels.dtype, scale=True)
-        return tv_tensors.wrap(moved, like=image) if is_tv_tensor else moved
+        if is_tv_tensor:
+            return tv_tensors.wrap(moved, like=image)
+        return moved
 
     def _apply_to_pil(self, image: PIL.Image.Image, t: Sequence[float]) -> PIL.Image.Image:
         if image.mode not in ("L", "RGB"):

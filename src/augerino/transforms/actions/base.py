@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from augerino.errors import InputError
@@ -31,18 +30,13 @@ class Action(Transform):
         """Raises `InputError` unless `fits`.
 
         Args:
-            fits: whether x is data that this action moves.
+            fits: whether x has the expected shape and dtype.
             x: the data, named in the message by shape and dtype.
-            what: the data that is expected.
-            advice: what to do.
+            what: description of the expected data.
+            advice: how to fix the error.
         """
         if not fits:
             raise InputError(
                 f"{type(self).__name__} needs {what}, "
                 f"but got {tuple(x.shape)} of {x.dtype}: {advice}."
             )
-
-
-def precise(t: Tensor, x: Tensor) -> Tensor:
-    """Coordinates in float64 if the data are."""
-    return t.double() if x.dtype == torch.float64 else t

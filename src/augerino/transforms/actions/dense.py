@@ -1,4 +1,4 @@
-"""The actions on vector fields and label maps, which a bilinear warp of channels would not move."""
+"""The actions on vector fields and label maps, which cannot be warped channel by channel."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from torch import Tensor
 from augerino import lie
 from augerino.errors import InputError
 from augerino.transforms import functional
-from augerino.transforms.actions.base import Action, precise
-from augerino.transforms.base import Size, Transform
+from augerino.transforms.actions.base import Action
+from augerino.transforms.base import Size, Transform, precise
 from augerino.transforms.functional import Sampling
 
 

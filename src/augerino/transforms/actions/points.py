@@ -8,8 +8,8 @@ from torch import Tensor
 
 from augerino import lie
 from augerino.errors import InputError
-from augerino.transforms.actions.base import Action, precise
-from augerino.transforms.base import Size, Transform
+from augerino.transforms.actions.base import Action
+from augerino.transforms.base import Size, Transform, precise
 
 
 class Keypoints(Action):

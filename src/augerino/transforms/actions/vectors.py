@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from augerino import lie
-from augerino.transforms.actions.base import Action, precise
-from augerino.transforms.base import LieTransform, Transform
+from augerino.transforms.actions.base import Action
+from augerino.transforms.base import LieTransform, Transform, precise
 
 
 class Vectors(Action):
