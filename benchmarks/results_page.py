@@ -35,8 +35,8 @@ model that learned the ranges, before the [policy step](method.md#from-ranges-to
 
 SPRITES_PROBE = """\
 **Probing** (the [default](method.md)), one thread per run. The constants of probing were chosen on
-seed 100 of the [recovery benchmark](benchmarks.md#recovery), whose sprites are different, on parts of
-CIFAR-10, and with seed 0 of this table in view.
+seed 100 of the [recovery benchmark](benchmarks.md#recovery), whose sprites are different, on parts
+of CIFAR-10, and with seed 0 of this table in view.
 
 *Rerun pending: these runs predate the [shared tolerance](method.md#probing).*"""
 

@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
-        "--jobs", type=int, default=1, help="runs at the same time; one thread each if more than one"
+        "--jobs", type=int, default=1, help="runs at the same time; one thread each if several"
     )
     parser.add_argument(
         "--tolerance", type=float, default=0.1, help="relative error that counts as found"
