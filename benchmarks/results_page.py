@@ -43,8 +43,8 @@ of CIFAR-10, and with seed 0 of this table in view.
 SPRITES_GRADIENT = """\
 **The paper's gradient.** λ, the learning rate of the bounds, the coordinates and the warm-up
 were chosen over about a dozen variants with seeds 0 to 9 of this problem in view. Seeds from
-100 on were run once, afterwards. Runs without `--theta-every` were made when the gradient and 40
-epochs were the defaults; the commands below select both."""
+100 on were run once, afterwards. Runs without `--theta-every` predate the options `--method`
+and `--epochs`, which the commands now need."""
 
 PROCESSES = """\
 ## Several processes
