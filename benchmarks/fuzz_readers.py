@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument(
         "--seconds", type=int, default=20, help="a case that takes longer counts as a hang"
     )
-    parser.add_argument("--kinds", help="only those whose name begins with one of these words")
+    parser.add_argument("--kinds", help="only kinds whose name starts with one of these words")
     parser.add_argument("--out", type=Path, help="a file for the counts, as JSON")
     arguments = parser.parse_args()
 

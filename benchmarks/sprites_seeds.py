@@ -1,4 +1,4 @@
-"""How many seeds of `augerino learn sprites` find the true extent.
+"""Counts the seeds of `augerino learn sprites` that find the true extent.
 
     python -m benchmarks.sprites_seeds [--out DIR] [--seeds 10] [--jobs 1]
                                        [-- OPTIONS OF augerino learn]
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument(
-        "--jobs", type=int, default=1, help="runs at once, one thread each if more than one"
+        "--jobs", type=int, default=1, help="runs at the same time; one thread each if several"
     )
     parser.add_argument(
         "--tolerance", type=float, default=0.1, help="relative error that counts as found"

@@ -86,7 +86,7 @@ def main() -> None:
     unpacking = commands.add_parser("unpack", help="from a results folder to a run folder")
     unpacking.add_argument("results", type=Path)
     unpacking.add_argument("run", type=Path)
-    unpacking.add_argument("--data", help="folder of the data, for going on")
+    unpacking.add_argument("--data", help="folder of the data, to resume the run")
     options = parser.parse_args()
     try:
         if options.command == "pack":

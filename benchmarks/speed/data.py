@@ -70,4 +70,4 @@ def measure(images: int = 4000, side: int = 32) -> dict:
     result = {name: vars(spread(values)) for name, values in found.items()}
     for name, value in result.items():
         print(f"  {name}: {value['median']:,.0f} images per second", flush=True)
-    return {"images": len(y), "side": side, "images a second": result}
+    return {"images": len(y), "side": side, "images per second": result}

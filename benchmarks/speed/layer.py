@@ -1,4 +1,4 @@
-"""The augmentation layer alone: ours, the obvious one, and those of installed libraries."""
+"""The augmentation layer alone: ours, a direct implementation, and installed libraries."""
 
 import sys
 import types
@@ -28,7 +28,7 @@ def ours(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
 _AFFINE = ag.Affine2d()
 
 
-def obvious(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
+def direct(x: Tensor, noise: Tensor, bound: Tensor) -> Tensor:
     return _sample(x, torch.linalg.matrix_exp(lie.combine(-noise * bound, GENERATORS)))
 
 
@@ -114,23 +114,23 @@ def sampler_alone() -> Layer:
     return layer
 
 
-FORWARD_ONLY = "torchvision RandomAffine, an image at a time"
+FORWARD_ONLY = "torchvision RandomAffine, one image per call"
 PEERS = {
     "kornia warp_affine": with_kornia_warp,
     "kornia RandomAffine": with_kornia_random,
     FORWARD_ONLY: with_torchvision,
     "ODE solver + affine_grid + grid_sample": with_ode,
-    "grid_sample alone, its points given": sampler_alone,
+    "grid_sample alone, at given points": sampler_alone,
 }
 
 
 def layers() -> dict[str, Layer]:
-    """Ours, the obvious one, and every peer that can be imported."""
+    """Ours, the direct implementation, and every peer that can be imported."""
     # The compiled part of torchvision may not fit a CPU build of torch; transforms do not need it.
     sys.modules.setdefault(
         "torchvision._meta_registrations", types.ModuleType("torchvision._meta_registrations")
     )
-    found: dict[str, Layer] = {"augerino": ours, REFERENCE: obvious}
+    found: dict[str, Layer] = {"augerino": ours, REFERENCE: direct}
     for name, build in PEERS.items():
         try:
             found[name] = build()
@@ -140,20 +140,20 @@ def layers() -> dict[str, Layer]:
 
 
 def errors(x: Tensor) -> dict[str, float]:
-    """Errors of ours and of the obvious layer against the obvious one in float64.
+    """Errors of ours and of the direct implementation, against the latter in float64.
 
     Absolute errors of the output, relative errors of the gradient of theta.
     """
     noise = torch.rand(len(x), 6) * 2 - 1
     found = []
-    for layer, dtype in ((ours, torch.float32), (obvious, torch.float32), (obvious, torch.float64)):
+    for layer, dtype in ((ours, torch.float32), (direct, torch.float32), (direct, torch.float64)):
         bound = torch.full((6,), BOUND, dtype=dtype, requires_grad=True)
         y = layer(x.to(dtype), noise.to(dtype), bound)
         found.append((y.detach(), torch.autograd.grad(y, bound, x.flip(0).to(dtype))[0]))
     (*both, (truth, slope)) = found
     return {
         f"{what} of {name}": float((value - true).abs().max() / size)
-        for name, values in zip(("ours", "the obvious one"), both, strict=True)
+        for name, values in zip(("ours", "the direct implementation"), both, strict=True)
         for what, value, true, size in (
             ("output", values[0], truth, 1.0),
             ("gradient", values[1], slope, slope.abs().max()),

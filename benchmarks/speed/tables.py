@@ -42,7 +42,7 @@ def _machine(machine: dict) -> str:
     environment = "".join(f", {name}={value}" for name, value in variables.items())
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['vector instructions']}, "
-        f"{bf16} bf16{environment}; {versions}. Load when it began: {machine['load before']}."
+        f"{bf16} bf16{environment}; {versions}. Load at the start: {machine['load before']}."
     )
 
 
@@ -51,7 +51,7 @@ def _layer(rows: list[dict]) -> list[str]:
     lines = [
         "### The layer alone",
         "",
-        "Times over ours, median and quartiles of paired rounds: above 1, ours is faster.",
+        "Time relative to ours, median and quartiles of paired rounds; above 1, ours is faster.",
         "",
     ]
     body = [
@@ -67,8 +67,8 @@ def _layer(rows: list[dict]) -> list[str]:
     worst = {name: f"{max(row['errors'][name] for row in rows):.1g}" for name in rows[0]["errors"]}
     error = " and ".join(
         f"{worst[f'output of {name}']} "
-        f"({worst[f'gradient of {name}']} of its size in theta's gradient) for {name}"
-        for name in ("ours", "the obvious one")
+        f"(gradient of θ: relative error {worst[f'gradient of {name}']}) for {name}"
+        for name in ("ours", "the direct implementation")
     )
     return [
         *lines,
@@ -76,7 +76,7 @@ def _layer(rows: list[dict]) -> list[str]:
         "",
         f"Largest errors against float64, on images of noise: {error}.",
         "",
-        "![Times of other layers over ours](layer.png)",
+        "![Time of other layers relative to ours](layer.png)",
     ]
 
 
@@ -109,8 +109,8 @@ def _step(rows: list[dict]) -> list[str]:
     return [
         "### The whole training step",
         "",
-        "The step with Augerino over the same step without it; "
-        "evaluation over a plain one, per copy.",
+        "Time of a step with Augerino relative to the same step without it; "
+        "time of an evaluation per copy, relative to a plain one.",
         "",
         *table([*head, "4 copies, per copy", "16 copies, per copy"], body),
     ]
@@ -128,24 +128,24 @@ def _precision(found: dict) -> list[str]:
     return [
         "### Precision and compilation",
         "",
-        "A training step over the same in float32: below 1 is faster. "
+        "Time of a training step relative to float32; below 1 is faster. "
         f"`--precision auto` chooses {found['auto']} here.",
         "",
         *table(["network", *ways, "seconds to compile"], body),
         "",
-        f"The gradient of theta in bf16 is {errors['in the mean']:.2%} off in the mean over "
-        f"batches, {errors['in a batch']:.1%} in a batch, against "
-        f"{errors['noise of a batch']:.0%} from batch to batch.",
+        f"Error of the gradient of θ in bf16: {errors['in the mean']:.2%} in the mean over "
+        f"batches, {errors['in a batch']:.1%} in one batch. "
+        f"Its variation between batches is {errors['noise of a batch']:.0%}.",
     ]
 
 
 def _data(found: dict) -> list[str]:
-    body = [[name, shown(value, 0)] for name, value in found["images a second"].items()]
+    body = [[name, shown(value, 0)] for name, value in found["images per second"].items()]
     title = (
         f"{found['images']} images of {found['side']}×{found['side']}, "
         "the default network of width 8, one thread."
     )
-    return ["### Data", "", title, "", *table(["", "images a second"], body)]
+    return ["### Data", "", title, "", *table(["", "images per second"], body)]
 
 
 def _growth(found: dict) -> list[str]:
@@ -156,7 +156,7 @@ def _growth(found: dict) -> list[str]:
     return [
         "### Growth",
         "",
-        "The power with which time and peak memory of the layer, forward and backward, grow: "
+        "Exponents of the growth of time and peak memory of the layer, forward and backward; "
         "1 is linear.",
         "",
         *table(["with", "time", "memory"], body),
@@ -166,7 +166,7 @@ def _growth(found: dict) -> list[str]:
 
 
 def draw_layer(path: Path, rows: list[dict]) -> None:
-    """Draws the times of the other layers over ours, forward and backward, by size."""
+    """Draws the time of the other layers relative to ours, forward and backward, by size."""
     from augerino import plots
 
     threads = sorted({row["threads"] for row in rows})
@@ -199,7 +199,7 @@ def draw_layer(path: Path, rows: list[dict]) -> None:
             ax.axhline(1, color="#64748b", lw=0.8)
             ax.set_yscale("log")
             ax.set_xticks(range(len(chosen)), [row["size"] for row in chosen])
-            ax.set_ylabel("times ours, forward + backward")
+            ax.set_ylabel("time relative to ours, forward + backward")
             ax.set_title(f"{count} thread{'s' * (count > 1)}")
         axes[0].legend(fontsize=6.5)
         fig.savefig(path)

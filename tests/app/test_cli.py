@@ -323,6 +323,10 @@ class TestInvalidInput:
                 ["learn", "--precision", "fp8"],
                 ["invalid choice 'fp8' for argument '--precision'", "'auto', 'float32', 'bf16'"],
             ),
+            (
+                ["learn", "--task", "regresion"],
+                ["expected one of classification, regression, segmentation, got 'regresion'"],
+            ),
             (["learn", "--coordinates"], ["Missing value for argument '--coordinates'"]),
             (["learn", "sprites", "more"], ["Unrecognized options: more"]),
             (["lern"], ["Unrecognized options: lern", "learn, report, export, run, list"]),
@@ -348,7 +352,10 @@ class TestInvalidInput:
 
     def test_a_missing_value_of_a_common_option_is_named(self, capsys):
         assert main(["run", "cifar10", "--preset"]) == 2
-        assert capsys.readouterr().err == "augerino: Missing value of --preset.\n"
+        assert capsys.readouterr().err == (
+            "augerino: Missing value of --preset. "
+            "`augerino run cifar10 --help` lists the options.\n"
+        )
 
     @pytest.mark.parametrize(
         "error",
@@ -390,6 +397,12 @@ class TestInvalidInput:
         main(["learn", *QUICK, "--out", "run"])
         assert main(["learn", "--resume", "run"]) == 2
         assert "already finished" in capsys.readouterr().err
+
+    def test_a_run_of_an_experiment_is_resumed_by_run(self, capsys):
+        Path("run").mkdir()
+        Path("run/config.json").write_text('{"experiment": "why"}')
+        assert main(["learn", "--resume", "run"]) == 2
+        assert "Resume it with `augerino run --resume`" in capsys.readouterr().err
 
     @pytest.mark.parametrize(
         "content", ["", "{", "[]", "{}", '{"recipe": {"coordinates": 5}, "data": "sprites"}']

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except NonFiniteLoss as error:
         return _fail(str(error), 1)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        return _fail("Interrupted.", 130)
     except BrokenPipeError:  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -103,7 +103,10 @@ def _run(words: list[str]) -> int:
         return report.run(options)
     if isinstance(options, RunOptions):
         if options.resume is None:
-            raise InputError("Missing name of the experiment. `augerino list` lists them.")
+            raise InputError(
+                "Missing name of the experiment. "
+                "Pass a name of `augerino list`, as in `augerino run rotmnist`."
+            )
         from augerino.app import experiment
 
         return experiment.resume(options.resume, take_over=options.take_over)

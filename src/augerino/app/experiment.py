@@ -39,7 +39,10 @@ def run(name: str, words: list[str]) -> int:
     try:
         chosen, rest = common.parse_known_args(words)
     except argparse.ArgumentError as error:
-        raise InputError(f"Missing value of {error.argument_name}.") from error
+        raise InputError(
+            f"Missing value of {error.argument_name}. "
+            f"`augerino run {name} --help` lists the options."
+        ) from error
     known = [name for name in catalogue.PRESETS if name in experiment.presets]
     if chosen.preset not in known:
         raise InputError(f"Unknown preset '{chosen.preset}'. Choose one of: {', '.join(known)}.")
@@ -111,7 +114,8 @@ def read_settings(folder: RunFolder) -> tuple[Experiment, BaseSettings, dict[str
         return experiment, settings, {**config, "preset": str(config["preset"])}
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            f"{folder.config_file} does not contain the settings of an experiment ({error})."
+            f"{folder.config_file} does not contain the settings of an experiment "
+            f"(missing or invalid: {error}). Start a new run."
         ) from error
 
 
@@ -130,7 +134,7 @@ def _is_like(value: Any, default: Any) -> bool:
 def experiment_data_check(experiment: Experiment, settings: BaseSettings, data: str | None) -> None:
     """Reads the data of seed 0 before a run folder is created, so that errors come early.
 
-    A folder that does not exist is an error: a typing mistake must not start a large download.
+    A folder that does not exist is an error: a typing error must not start a large download.
     """
     if data is not None and not Path(data).exists():
         raise InputError(f"There is no folder {data}. Pass the folder of the data with --data DIR.")

@@ -198,9 +198,14 @@ def _reopen(
     folder = RunFolder.open(str(options.resume))
     if folder.finished:
         raise InputError(
-            f"{folder.path} is already finished. Its result is in {folder.path / 'result.json'}."
+            f"{folder.path} is already finished. Its result is in {folder.path / 'result.json'}; "
+            "start a new run without --resume."
         )
     config = folder.read_config()
+    if "experiment" in config:
+        raise InputError(
+            f"{folder.path} is a run of `augerino run`. Resume it with `augerino run --resume`."
+        )
     try:
         named = {name: tuple(config["recipe"][name]) for name in ("transforms", "coordinates")}
         settings: dict[str, Any] = {name: config["settings"][name] for name in _OWN}
@@ -213,7 +218,8 @@ def _reopen(
         fingerprint = str(config["fingerprint"])
     except (KeyError, TypeError) as error:
         raise InputError(
-            f"{folder.config_file} does not contain the settings of a run ({error})."
+            f"{folder.config_file} does not contain the settings of a run "
+            f"(missing or invalid: {error}). Start a new run."
         ) from error
     _check_net(options, settings["net"], folder)
     return folder, recipe, settings, fingerprint
@@ -222,8 +228,7 @@ def _reopen(
 def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
     """Requires a repeated --net for a network outside the package.
 
-    A run folder may come from somebody else, so code that it names runs only if the command line
-    names it as well.
+    A run folder is not trusted: code that it names runs only if the command line names it as well.
     """
     if ":" in net and options.net != net:
         raise InputError(

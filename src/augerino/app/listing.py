@@ -18,9 +18,11 @@ def run() -> int:
         table.add_row(entry.name, entry.section, _describe(entry), entry.quick, entry.cpu)
     console = Console(markup=False, highlight=False)
     console.print(table)
-    console.print("\nRun one with:  augerino run NAME --preset quick")
+    console.print("\nTimes are approximate, for the presets quick and cpu on two cores.")
+    console.print("Run an experiment with:  augerino run NAME --preset quick")
     return 0
 
 
 def _describe(entry: Entry) -> str:
-    return f"{entry.title}\npaper: {entry.paper}\ndata: {entry.data}"
+    paper = f"paper: {entry.paper}" if entry.paper else "not in the paper"
+    return f"{entry.title}\n{paper}\ndata: {entry.data}"

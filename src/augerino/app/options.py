@@ -25,6 +25,23 @@ def _named(metavar: str) -> object:
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
 
 
+def _one_of(*names: str) -> tyro.constructors.PrimitiveConstructorSpec[str | None]:
+    """An optional choice; an invalid one is reported with the names in this order."""
+
+    def parse(words: list[str]) -> str:
+        if words[0] not in names:
+            raise ValueError(f"expected one of {', '.join(names)}, got '{words[0]}'")
+        return words[0]
+
+    return tyro.constructors.PrimitiveConstructorSpec[str | None](
+        nargs=1,
+        metavar="|".join(names),
+        instance_from_str=parse,
+        is_instance=lambda value: value is None or isinstance(value, str),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
 _Flag = Annotated[tyro.conf.FlagCreatePairsOff[bool], _NO_HINT]
 
 
@@ -41,7 +58,7 @@ class LearnOptions(Recipe):
     """Learn the symmetries of a dataset and write a run folder with a report."""
 
     data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
-    """image folder, .npz or .npy file, Hugging Face dataset on disk, or sprites, signals, clouds"""
+    """image folder, .csv, .npz, .npy, .parquet, .tar, molecules; or sprites, signals, clouds"""
     transforms: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.transforms
     """groups: affine, flip, color, shift, photometric, occlusion (images);
     time, gain, noise (signals); affine (points)"""
@@ -49,6 +66,10 @@ class LearnOptions(Recipe):
     """single coordinates to learn, such as rotate,scale"""
     probe: ProbeOptions = ProbeOptions()
     """constants of the probe; the defaults rarely need a change"""
+    trial_length: Annotated[float, _NO_HINT] = Recipe.trial_length
+    """steps of a policy trial, relative to the final training; 0 skips the trials (default: 1/6)"""
+    workers: Annotated[int, _NO_HINT] = Recipe.workers
+    """processes that read data from disk (default: one per core, at most 4)"""
     epochs: Annotated[int | None, _NO_HINT] = Recipe.epochs
     """passes over the training data (default: 40, more for small and fewer for large data)"""
     net: str = "auto"
@@ -56,13 +77,11 @@ class LearnOptions(Recipe):
     size: Annotated[str | None, _named("N|HxW")] = None
     """resize all images to this size"""
     task: Annotated[
-        Literal["classification", "regression", "segmentation"] | None,
-        _named("classification|regression|segmentation"),
+        str | None, _one_of("classification", "regression", "segmentation"), _NO_HINT
     ] = None
     """what to predict (default: inferred from the data)"""
     kind: Annotated[
-        Literal["images", "masks", "points", "signals", "values"] | None,
-        _named("images|masks|points|signals|values"),
+        str | None, _one_of("images", "masks", "points", "signals", "values"), _NO_HINT
     ] = None
     """what the inputs are (default: inferred from their shape)"""
     target: Annotated[str | None, _named("NAME")] = None
@@ -70,7 +89,7 @@ class LearnOptions(Recipe):
     ignore: Annotated[int | None, _named("N")] = None
     """the class of mask pixels to ignore (default: 255)"""
     test_fraction: float = 0.2
-    """fraction of the data to hold out, if they have no test part"""
+    """fraction of the samples to hold out, if the data have no test part"""
     skip_bad: _Flag = False
     """skip images that cannot be read, instead of stopping"""
     seeds: int = 1
@@ -95,7 +114,7 @@ class ExportOptions:
     """Export the learned augmentation to another library, or the model to ONNX."""
 
     source: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN_OR_POLICY")]
-    """a run folder, a folder written by save_pretrained, or a policy.json"""
+    """a run folder, a folder of save_pretrained, or a file (policy.json, ranges.json)"""
     to: Annotated[
         Literal["torchvision", "kornia", "albumentations", "onnx", "policy"],
         tyro.conf.arg(metavar="torchvision|kornia|albumentations|onnx|policy"),
@@ -111,7 +130,7 @@ class ExportOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Run an experiment of the paper: augerino run NAME [--preset quick|cpu|paper]"""
+    """Run an experiment or a benchmark: augerino run NAME [--preset quick|cpu|paper]"""
 
     name: Annotated[str | None, tyro.conf.Positional, _named("[NAME]")] = None
     """an experiment of `augerino list`; `augerino run NAME --help` lists its settings"""
@@ -123,7 +142,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class ListOptions:
-    """List the experiments with their data, run times and published results."""
+    """List the experiments and benchmarks with their data, run times and the paper's results."""
 
 
 @dataclass(frozen=True)

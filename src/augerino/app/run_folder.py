@@ -45,7 +45,10 @@ class RunFolder:
         """Opens an existing run folder."""
         folder = cls(Path(path))
         if not folder.config_file.is_file():
-            raise InputError(f"{path} is not a run folder: it contains no config.json.")
+            raise InputError(
+                f"{path} is not a run folder: it contains no config.json. "
+                "Pass the folder that `augerino learn` or `augerino run` has created."
+            )
         return folder
 
     @contextmanager

@@ -116,7 +116,8 @@ def _acquire(folder: Path, *, take_over: bool) -> BaseFileLock:
         raise _locked(folder, _read_owner(folder)) from error
     except OSError as error:
         raise InputError(
-            f"Cannot write into the run folder {folder}: {error.strerror or error}."
+            f"Cannot write into the run folder {folder}: {error.strerror or error}. "
+            "Check its permissions, or choose another folder."
         ) from error
 
 

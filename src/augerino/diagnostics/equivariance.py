@@ -1,4 +1,4 @@
-"""How far predicted label maps follow a transformed input."""
+"""The equivariance error of predicted label maps."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class EquivarianceCurve:
 
     Attributes:
         coordinate: name of the coordinate that varies.
-        values: of that coordinate.
+        values: values of that coordinate.
         labels: fraction of pixels whose label differs between g^-1 f(g x) and f(x).
         probabilities: mean absolute difference of the class probabilities.
     """
@@ -47,9 +47,9 @@ def equivariance_curve(
     Args:
         model: images to class scores or log-probabilities (B, classes, H, W); its mode is restored.
         x: images, (B, C, H, W).
-        transform: has the coordinate and an inverse, and keeps the size of images.
+        transform: with this coordinate and an inverse; must keep the size of images.
         coordinate: name of the coordinate that varies; the others stay at 0.
-        values: of that coordinate, (m,).
+        values: values of that coordinate, (m,).
         where: mask of the pixels to compare, (B, H, W); all by default.
     """
     along = coordinates_along(transform, coordinate, values.to(x))

@@ -37,7 +37,7 @@ class CoordinateEvidence:
         wider: change of the loss when the coordinate is `WIDER` times as wide.
         wider_accuracy: the same for accuracy; None for regression.
         wider_extent: the extent of the widened coordinate.
-        extents: where the loss was measured.
+        extents: extents at which the loss was measured.
         rise: `rise[i]` is the change of the loss when every input moves by exactly ±`extents[i]`.
         tolerance: the rise that ends a range.
         edge: the extent at which the rise exceeds the tolerance; None if it never does.
@@ -89,13 +89,13 @@ def gather_evidence(
     Every comparison is paired: the same samples under the same draws of all other coordinates.
 
     Args:
-        model: trained.
+        model: a trained model.
         x: held-out inputs; a few hundred are enough.
         y: their targets. Masks in which every pixel is ignored are left out.
         steps: number of extents at which each continuous coordinate is measured.
         draws: augmented copies of each sample.
-        chunk: number of samples evaluated at once.
-        seed: of draws and resamples.
+        chunk: number of samples per evaluation of the network.
+        seed: seed of draws and resamples.
     """
     device = next(model.parameters()).device
     valid = has_valid_target(y)

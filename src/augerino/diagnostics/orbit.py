@@ -35,9 +35,9 @@ def orbit(
     Args:
         model: predicts from a batch; evaluated in evaluation mode, its own mode is restored.
         x: one input, or a tree of them, without the batch dimension.
-        transform: has the coordinate.
+        transform: a transform with this coordinate.
         coordinate: name of the coordinate that varies; the others stay at 0.
-        values: of that coordinate, (m,).
+        values: values of that coordinate, (m,).
         probabilities: apply softmax, for a model that returns scores or log-probabilities.
     """
     device = next(tree.leaves(x)).device

@@ -163,7 +163,7 @@ def parallel(model: nn.Module, *, resting: bool = False) -> nn.Module:
 
 
 def require_gradients(model: nn.Module, resting: Sequence[nn.Parameter] = ()) -> None:
-    """Raises InputError for weights without a gradient, which the average would wait for forever.
+    """Raises InputError for weights without a gradient, for which the average would wait forever.
 
     Args:
         model: after the backward pass of a step.

@@ -45,7 +45,7 @@ def iter_epochs(
     """Trains, and yields one record per epoch.
 
     With `resume`, the records of the checkpoint come first. On a CPU, weights, theta and records
-    end up the same bits as without the interruption.
+    are bit-identical to those of an uninterrupted training.
 
     In a process group of `torch.distributed` all processes train one model, each on its part of
     every batch, which the loader must yield. Gradients and losses are those of the joint batch.
@@ -62,12 +62,12 @@ def iter_epochs(
         device: where batches are moved; by default the device of the model's parameters.
         precision: "float32"; "bf16" for autocast and channels_last; "auto" for the faster one on
             this hardware, which on a CPU without bf16 is float32 and channels_last.
-        theta_every: compute the gradient of theta only in the first step of an epoch and every so
-            many steps after it. In between, inputs are augmented as usual, but neither the warp nor
-            the input of the first layer is differentiated, which is most of the cost of learning
-            theta. Multiply the learning rate of theta by the same number.
+        theta_every: number of steps between gradients of theta, from the first step of an epoch.
+            In between, inputs are augmented as usual, but neither the warp nor the input of the
+            first layer is differentiated, which is most of the cost of learning theta. Multiply
+            the learning rate of theta by the same number.
         checkpoint: a file written after every epoch, atomically.
-        save_every: also write it after every so many steps of an epoch.
+        save_every: number of steps of an epoch after which it is also written.
         resume: continue from `checkpoint`; without it an existing file is never overwritten.
         settings: plain values kept in the checkpoint; a resume with other values is rejected.
         on_step: called with epoch, step (both from 1) and loss.
@@ -236,7 +236,7 @@ def _join(terms: LossTerms, y: Any) -> tuple[Tensor, int, float]:
     the joint batch, the loss of each process is weighted by its number of valid targets.
 
     Returns:
-        What this process minimises, and the number of items and the loss of the joint batch.
+        The loss of this process, and the number of items and the loss of the joint batch.
     """
     n_items = tree.batch_size(y)
     loss = float(terms.loss.detach())

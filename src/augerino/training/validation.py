@@ -1,7 +1,7 @@
 """Validation of a loaded training state: it must have the structure of the state it replaces.
 
-Optimizers and schedulers of torch accept any attributes, shapes and numbers, and numpy reads beyond
-its buffer. But a checkpoint may be damaged, or come from an untrusted source.
+A checkpoint may be damaged or come from an untrusted source. Optimizers and schedulers of torch
+accept any attributes, shapes and numbers, and numpy reads beyond its buffer.
 """
 
 import inspect
