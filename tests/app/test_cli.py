@@ -285,6 +285,7 @@ class TestInvalidInput:
             (["--device", "meta"], "The device 'meta' cannot be used here"),
             (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
             (["--resume", "x", "--epochs", "40"], "Remove --epochs"),
+            (["--budget", "0"], "The time limit must be above 0 minutes, but got 0"),
             (["sprites", "--resume", "x"], "Remove sprites"),
             (["--resume", "nowhere"], "nowhere is not a run folder: it contains no config.json"),
             (["--resume", "x", "--epochs", "7"], "Remove --epochs"),
@@ -392,6 +393,21 @@ class TestInvalidInput:
         Path("file").write_text("")
         assert main(["learn", *QUICK, "--out", "file/run"]) == 2
         assert "Cannot create the run folder file/run" in capsys.readouterr().err
+
+    def test_a_time_limit_ends_with_a_preliminary_result_that_can_be_completed(self, capsys):
+        words = ["learn", "sprites", *QUICK]
+        assert main([*words, "--budget", "0.0001", "--out", "part"]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "The time limit was reached while finding the ranges" in shown
+        assert "augerino learn --resume part" in shown
+        assert "undecided: the training ended before the ranges were fixed" in shown
+        assert json.loads(Path("part/result.json").read_text())["interrupted"]
+        assert Path("part/report.html").exists()
+        assert main(["learn", "--resume", "part", "--budget", "60"]) == 0
+        assert main([*words, "--out", "whole"]) == 0
+        results = [json.loads(Path(run, "result.json").read_text()) for run in ("part", "whole")]
+        assert results[0]["interrupted"] == "" and results[0]["models"] == results[1]["models"]
+        assert results[0]["coordinates"] == results[1]["coordinates"]
 
     def test_a_finished_run_is_not_resumed(self, capsys):
         main(["learn", *QUICK, "--out", "run"])

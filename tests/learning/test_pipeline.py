@@ -11,6 +11,7 @@ from augerino.learning import pipeline
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learn import train
 from augerino.learning.payoff import Payoff, paired_gain
+from augerino.runtime.deadline import Deadline
 
 DATA = sprites(100, seed=0)
 TEST = sprites(60, seed=1)
@@ -67,7 +68,7 @@ class TestSteps:
         assert learn((DATA.x[:40], y)).model(TEST.x[:3]).shape == (3, 2)
 
     def test_no_augmentation_is_left_if_every_trial_diverges(self, monkeypatch):
-        def diverge(self, name, setup, title):
+        def diverge(self, name, setup, title, **_):
             if name.startswith("trial"):
                 raise NonFiniteLoss("diverged")
             return train(setup)
@@ -85,10 +86,10 @@ class TestSteps:
         straight = learn(checkpoint=tmp_path / "a.safetensors")
         run = pipeline.Pipeline._train
 
-        def stop(self, name, setup, title):
+        def stop(self, name, setup, title, **step):
             if name == "trial-2":
                 raise KeyboardInterrupt
-            return run(self, name, setup, title)
+            return run(self, name, setup, title, **step)
 
         with monkeypatch.context() as patch:
             patch.setattr(pipeline.Pipeline, "_train", stop)
@@ -104,6 +105,39 @@ class TestSteps:
         with pytest.raises(ag.InputError, match="exists already"):
             learn(checkpoint=tmp_path / "a.safetensors")
         assert (tmp_path / "a-final.safetensors").read_text() == "mine"
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("stage", "step"),
+        [
+            ("", "finding the ranges"),
+            ("-trial-1", "comparing policies"),
+            ("-trial-2", "comparing policies"),
+            ("-final", "training the final model"),
+        ],
+    )
+    def test_a_time_limit_gives_a_usable_model_and_resumes_to_the_same_bits(
+        self, tmp_path, monkeypatch, stage, step
+    ):
+        whole = learn()
+        started = tmp_path / f"run{stage}.safetensors"
+        with monkeypatch.context() as patch:
+            patch.setattr(Deadline, "is_over", lambda _: started.exists())
+            part = learn(checkpoint=tmp_path / "run.safetensors", budget=1.0)
+        assert part.interrupted == step
+        assert part.evaluate((TEST.x, TEST.y)).loss > 0
+        if step == "finding the ranges":
+            ended = "undecided: the training ended before the ranges were fixed"
+            assert ended in part.check((TEST.x, TEST.y))
+        again = learn(checkpoint=tmp_path / "run.safetensors", resume=True)
+        assert again.interrupted == ""
+        for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+            assert torch.equal(a, b)
+
+    def test_the_limit_must_be_positive(self):
+        with pytest.raises(ag.InputError, match="above 0 minutes, but got 0"):
+            learn(budget=0)
 
 
 class TestPayoff:

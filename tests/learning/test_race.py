@@ -11,7 +11,7 @@ from augerino.learning.averaging import averaged_model, evaluation_candidates, s
 from augerino.learning.candidates import (
     NONE,
     Candidate,
-    learned_candidates,
+    geometric_candidates,
     photometric_candidates,
     rotation_candidate,
     standard_candidates,
@@ -60,17 +60,45 @@ class TestCandidates:
         assert candidate is not None and candidate.names == {"rotate"}
         assert rotation_candidate(FOUND.only("scale", "shear")) is None
 
+    def geometric(self, found, base=None, kind="images", x=IMAGES) -> list[Candidate]:
+        return geometric_candidates(found, base or Candidate(NONE), kind=kind, x=x)
+
     def test_learned_ranges_leave_out_negligible_and_repeated_ones(self):
-        some, always = learned_candidates(FOUND, Candidate(NONE))
+        _, some, always = self.geometric(FOUND)
         assert some.names == always.names == {"translate_x", "scale"}
         assert some.augmentation.distribution.rate.tolist() == [0.25, 0.25]
         assert always.augmentation.distribution.rate.tolist() == [1.0, 1.0]
         base = standard_candidates("images", IMAGES)[0]
-        assert learned_candidates(FOUND, base)[0].names == {"scale"}
-        assert learned_candidates(FOUND.only("shear"), base) == []
+        assert self.geometric(FOUND, base)[1].names == {"scale"}
+        assert len(self.geometric(FOUND.only("shear"), base)) == 1
+
+    def test_moderate_ranges_do_not_exceed_the_learned_ones(self):
+        moderate = self.geometric(FOUND)[0].augmentation
+        assert moderate.names == ("rotate", "scale", "squeeze")  # the learned shear is negligible
+        extent = [moderate.extent[name] for name in moderate.names]
+        assert extent == pytest.approx([0.52, 0.2, 0.2], abs=1e-4)
+
+    def test_moderate_ranges_leave_out_the_motions_of_the_base(self):
+        base = rotation_candidate(FOUND)
+        assert self.geometric(FOUND, base)[0].names == {"scale", "squeeze"}
+
+    @pytest.mark.parametrize(
+        "x", [torch.randn(4, 9, 3), {"positions": torch.randn(4, 9, 3), "mask": torch.ones(4, 9)}]
+    )
+    def test_moderate_ranges_of_points_move_the_positions(self, x):
+        found = ag.Augmentation(ag.Affine3d("rotate_x", "rotate_y"), ag.Uniform([0.1, 1e-4]))
+        moderate = self.geometric(found, kind="points", x=x)[0].augmentation
+        assert "rotate_y" not in moderate.names
+        assert moderate.extent["rotate_x"] == pytest.approx(0.1, abs=1e-4)
+        assert type(moderate(x)) is type(x)
+
+    def test_signals_have_no_moderate_ranges(self):
+        found = ag.Augmentation(ag.TimeShift(), ag.Uniform([0.1]))
+        names = [c.name for c in self.geometric(found, kind="signals", x=torch.rand(4, 2, 9))]
+        assert names == ["learned ranges in some samples", "learned ranges in all samples"]
 
     def test_policies_with_a_common_coordinate_are_not_chained(self):
-        some, always = learned_candidates(FOUND, Candidate(NONE))
+        _, some, always = self.geometric(FOUND)
         assert some.plus(always).names == always.names
 
 
@@ -105,9 +133,9 @@ class TestRace:
         assert "flip + shift + photometric" in self.names(losses)
 
     def test_two_kinds_that_help_are_combined(self):
-        some = "flip + shift + learned ranges in some samples"
-        losses = {"flip + shift": 0.5, some: 0.4, "flip + shift + tones": 0.4}
-        assert self.names(losses)[-1] == f"{some} + tones"
+        moderate = "flip + shift + moderate ranges"
+        losses = {"flip + shift": 0.5, moderate: 0.4, "flip + shift + tones": 0.4}
+        assert self.names(losses)[-1] == f"{moderate} + tones"
 
     def test_full_rotations_can_be_the_base(self):
         race = self.race({"flip + shift": 0.5, "full rotations": 0.2})

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from augerino.data import Dataset
 from augerino.errors import InputError, ProcessLost
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learn import train
-from augerino.learning.learned import Learned
-from augerino.learning.pipeline import Pipeline
+from augerino.learning.learned import FINDING, Learned
+from augerino.learning.pipeline import OutOfTime, Pipeline
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup, prepare
 from augerino.runtime import distributed
+from augerino.runtime.deadline import Deadline
 from augerino.training.state import Epoch
 from augerino.training.tensorboard import tensorboard
 
@@ -39,6 +41,9 @@ _OWN: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
 }
 
+# Options with a value that can be combined with --resume.
+_WITH_RESUME = ("--resume", "--net", "--budget")
+
 
 def run(options: LearnOptions, words: list[str]) -> int:
     """Runs the command and returns its exit code."""
@@ -47,13 +52,14 @@ def run(options: LearnOptions, words: list[str]) -> int:
 
 
 def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
+    deadline = Deadline.after(options.budget)
     if options.resume is None:
         run = _begin(options, words, writing)
     else:
         run = _resume(options, words, writing)
     screen.print_data(run.dataset, run.recipe, run.folder.path)
     try:
-        write_outcome(run.train())
+        write_outcome(run.train(deadline))
     except KeyboardInterrupt:
         command = _resume_command(run.folder, run.settings)
         screen.console.print(f"\nInterrupted. Resume with:  {command}", soft_wrap=True)
@@ -183,16 +189,7 @@ def _reopen(
     options: LearnOptions, words: list[str]
 ) -> tuple[RunFolder, Recipe, dict[str, Any], str]:
     """Reads the settings of an interrupted run; rejects options that would have no effect."""
-    known = (
-        "--resume",
-        options.resume,
-        f"--resume={options.resume}",
-        "--take-over",
-        "--net",
-        options.net,
-        f"--net={options.net}",
-    )
-    others = [word for word in words[1:] if word not in known]
+    others = _other_words(words[1:])
     if others:
         raise InputError(f"--resume uses the settings of the run. Remove {others[0]}.")
     folder = RunFolder.open(str(options.resume))
@@ -223,6 +220,20 @@ def _reopen(
         ) from error
     _check_net(options, settings["net"], folder)
     return folder, recipe, settings, fingerprint
+
+
+def _other_words(words: list[str]) -> list[str]:
+    """The words of the command line that cannot be combined with --resume."""
+    others = []
+    rest = iter(words)
+    for word in rest:
+        name, has_value, _ = word.partition("=")
+        if name in _WITH_RESUME:
+            if not has_value:
+                next(rest, None)
+        elif word != "--take-over":
+            others.append(word)
+    return others
 
 
 def _check_net(options: LearnOptions, net: str, folder: RunFolder) -> None:
@@ -263,21 +274,33 @@ class _Run:
     def recipe(self) -> Recipe:
         return self.setup.recipe
 
-    def train(self) -> Trained:
-        """Runs all steps, then trains the baseline and further seeds if set."""
+    def train(self, deadline: Deadline) -> Trained:
+        """Runs all steps, then trains the baseline and further seeds if set and if time is left."""
         n_seeds = int(self.settings["seeds"])
         seed = self.recipe.seed
-        pipeline = Pipeline(self.setup, prepare=self._prepare, train=self._train)
-        title = "finding the ranges" if pipeline.chooses else ""
+        pipeline = Pipeline(
+            self.setup,
+            prepare=self._prepare,
+            train=partial(self._train, deadline=deadline),
+            deadline=deadline,
+        )
+        title = FINDING if pipeline.chooses else ""
         learned = pipeline.run(f"seed {seed}" if n_seeds > 1 else title)
         baseline = None
-        if self.settings["baseline"]:
-            baseline = pipeline.baseline(learned)
-        others = []
-        for other in range(seed + 1, seed + n_seeds):
-            setup = self._prepare(self.recipe.but(seed=other))
-            others.append(self._train(f"checkpoint-{other}", setup, f"seed {other}"))
+        others: list[Learned] = []
+        interrupted = learned.interrupted
+        if not interrupted:
+            try:
+                if self.settings["baseline"]:
+                    baseline = pipeline.baseline(learned)
+                for other in range(seed + 1, seed + n_seeds):
+                    setup = self._prepare(self.recipe.but(seed=other))
+                    others.append(pipeline.repeat(f"checkpoint-{other}", setup, f"seed {other}"))
+            except OutOfTime as stop:
+                interrupted = stop.step
         return Trained(
+            interrupted=interrupted,
+            resume_command=_resume_command(self.folder, self.settings),
             folder=self.folder,
             recipe=self.recipe,
             dataset=self.dataset,
@@ -295,7 +318,7 @@ class _Run:
         net = self.settings["net"]
         return prepare(net, self.dataset, recipe=recipe, augmentation=augmentation, items=items)
 
-    def _train(self, name: str, setup: Setup, title: str) -> Learned:
+    def _train(self, name: str, setup: Setup, title: str, *, deadline: Deadline) -> Learned:
         checkpoint = self.folder.path / f"{name}.safetensors"
         learns = name.startswith("checkpoint")  # in the other trainings the ranges are fixed
         shown = setup.model.augmentation if learns else no_augmentation()
@@ -306,6 +329,7 @@ class _Run:
                 resume=distributed.from_first(checkpoint.exists),
                 on_epoch=self._watch(display.on_epoch, logged=name == "checkpoint"),
                 on_step=display.on_step,
+                deadline=deadline,
             )
 
     def _watch(self, show: Callable[[Epoch], None], *, logged: bool) -> Callable[[Epoch], None]:

@@ -104,6 +104,8 @@ class LearnOptions(Recipe):
     """resume an interrupted run, with its own settings"""
     take_over: _Flag = False
     """with --resume: ignore the lock of a process on another machine, if it has ended"""
+    budget: Annotated[float | None, _named("MINUTES")] = None
+    """time limit of all trainings; ends with a preliminary result that can be resumed"""
 
     def __post_init__(self) -> None:
         """Does nothing: a `Recipe` validates the values later, outside the option parser."""

@@ -33,6 +33,8 @@ class Trained:
     learned: Learned
     baseline: Learned | None  # `learned` itself, if its policy is no augmentation
     others: list[Learned]  # one per further seed
+    interrupted: str  # the step in which the time limit was reached; empty if there was none
+    resume_command: str
 
 
 def write_outcome(trained: Trained) -> None:
@@ -64,11 +66,13 @@ def write_outcome(trained: Trained) -> None:
     more = {
         "command": trained.folder.read_config().get("command", ""),
         "seeds": _seeds(trained),
+        "interrupted": trained.interrupted,
     }
     result.write_result(folder, outcome, more=more)
     report = write_report([folder])
-    for path in folder.glob("trial-*.safetensors"):  # needed only to resume the policy step
-        path.unlink()
+    if not trained.interrupted:
+        for path in folder.glob("trial-*.safetensors"):  # needed only to resume the policy step
+            path.unlink()
     _print(trained, outcome, str(report))
 
 
@@ -137,3 +141,8 @@ def _print(trained: Trained, outcome: measuring.Outcome, report: str) -> None:
     screen.say(f"Trained in {learned.seconds:.0f} s, extents learned by {method}.")
     screen.say(f"Report: {report}")
     screen.say(f"Export: {export}")
+    if trained.interrupted:
+        screen.say(
+            f"The time limit was reached while {trained.interrupted}: this result is preliminary. "
+            f"Complete it with:  {trained.resume_command}"
+        )

@@ -90,7 +90,12 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        return (self.path / "result.json").exists()
+        """Whether there is a result, and not only a preliminary one within a time limit."""
+        path = self.path / "result.json"
+        if not path.exists():
+            return False
+        found = files.read_json(path, "result")
+        return not (isinstance(found, dict) and found.get("interrupted"))
 
     @property
     def figures(self) -> Path:

@@ -47,6 +47,7 @@ def verdicts(
     evidence: Evidence | None = None,
     *,
     unfinished: Collection[str] = (),
+    interrupted: bool = False,
     followed: Collection[str] = (),
     output_name: str = "outputs",
 ) -> list[Verdict]:
@@ -58,6 +59,7 @@ def verdicts(
         true: known extents, for synthetic data.
         evidence: measurements on held-out data, from `gather_evidence`.
         unfinished: coordinates whose bounds were still moving when training ended.
+        interrupted: whether the training ended before the bounds were fixed.
         followed: coordinates that transform the outputs too (`model.followed`); a symmetry there is
             an equivariance, not an invariance.
         output_name: plural noun for the outputs in sentences, such as "masks".
@@ -74,7 +76,9 @@ def verdicts(
             follower=output_name if name in followed else None,
         )
         found = None if evidence is None else evidence.coordinates[name]
-        if evidence is not None and evidence.information.low <= 0:
+        if interrupted:
+            answer, words = _undecided("the training ended before the ranges were fixed")
+        elif evidence is not None and evidence.information.low <= 0:
             answer, words = _undecided("the network is no better than chance on held-out data")
         elif found is None:
             answer, words = _from_extent(case)

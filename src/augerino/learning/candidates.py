@@ -19,6 +19,7 @@ from augerino.data.arrays import Kind
 from augerino.distributions import Bernoulli, Haar, Uniform, parts_of
 from augerino.learning.defaults import no_augmentation, on_positions
 from augerino.transforms import (
+    Affine2d,
     Affine3d,
     AutoContrast,
     Brightness,
@@ -39,7 +40,10 @@ from augerino.transforms import (
 
 NONE = "no augmentation"
 SHIFT = 0.25  # in half-images or half-signals: an eighth of the side, 4 of 32 pixels
-OCCASIONAL = 0.25  # rate of each learned coordinate that is not always active
+OCCASIONAL = 0.25  # rate of each coordinate that is not always active
+# Moderate ranges, in units of the coordinates: 30° in images, 15° in space.
+_MODERATE_2D = {"rotate": 0.52, "scale": 0.3, "squeeze": 0.2, "shear": 0.3}
+_MODERATE_3D = {"rotate_x": 0.26, "rotate_y": 0.26, "rotate_z": 0.26, "scale": 0.1}
 # Photometric operations with their bounds, in units of their coordinates: about TrivialAugment's.
 _TONES: tuple[tuple[type[Transform], float], ...] = ((AutoContrast, 1.0), (Equalize, 1.0))
 _TONES_RATE = 1 / 3
@@ -153,33 +157,65 @@ def rotation_candidate(found: Augmentation) -> Candidate | None:
     return Candidate("full rotations", (found.only(*names).requires_grad_(False),))
 
 
-def learned_candidates(found: Augmentation, base: Candidate) -> list[Candidate]:
-    """The learned ranges in some of the samples, and in all of them.
+def geometric_candidates(
+    found: Augmentation, base: Candidate, *, kind: Kind, x: Any
+) -> list[Candidate]:
+    """Geometric additions to a policy, from weak to strong.
 
-    Negligible ranges are left out, and so are full rotations, which are a candidate of their own,
-    and translations and flips that the base has already.
+    First moderate ranges, which do not exceed the learned ones; then the learned ranges in some of
+    the samples; then in all of them. Coordinates of negligible range are left out, and so are
+    motions that the base has already. A full rotation is a candidate of its own, so that only its
+    moderate range is used here.
 
     Args:
         found: augmentation with the learned ranges.
         base: policy that the ranges are added to.
+        kind: kind of data.
+        x: a batch of inputs.
     """
-    left_out = base.names | {other for name in base.names for other in _SAME.get(name, ())}
-    names = [
-        c.name
-        for c in found.coordinates
-        if not (c.is_negligible or is_full_turn(c) or c.name in left_out)
-    ]
-    if not names:
-        return []
-    always = found.only(*names).requires_grad_(False)
-    occasional = copy.deepcopy(always)
-    for part in parts_of(occasional.distribution):
-        if part.has_settable_rate:
-            part.rate = torch.full((part.size,), OCCASIONAL)  # type: ignore[misc]
-    return [
-        Candidate("learned ranges in some samples", (occasional,)),
-        Candidate("learned ranges in all samples", (always,)),
-    ]
+    present = base.names | {other for name in base.names for other in _SAME.get(name, ())}
+    coordinates = [c for c in found.coordinates if c.name not in present]
+    candidates = []
+    moderate = _moderate_ranges(coordinates, present, kind=kind)
+    if moderate:
+        names = tuple(moderate)
+        if kind == "points":
+            small = _fixed(on_positions(Affine3d(*names), x), list(moderate.values()))
+        else:
+            small = _fixed(Affine2d(*names), list(moderate.values()), rate=OCCASIONAL)
+        candidates.append(Candidate("moderate ranges", (small,)))
+    learned = [c.name for c in coordinates if not (c.is_negligible or is_full_turn(c))]
+    if learned:
+        always = found.only(*learned).requires_grad_(False)
+        occasional = copy.deepcopy(always)
+        for part in parts_of(occasional.distribution):
+            if part.has_settable_rate:
+                part.rate = torch.full((part.size,), OCCASIONAL)  # type: ignore[misc]
+        candidates += [
+            Candidate("learned ranges in some samples", (occasional,)),
+            Candidate("learned ranges in all samples", (always,)),
+        ]
+    return candidates
+
+
+def _moderate_ranges(
+    learned: Sequence[LearnedCoordinate], present: set[str], *, kind: Kind
+) -> dict[str, float]:
+    """Moderate ranges by name, at most as wide as the learned ones; none for signals."""
+    tables: dict[Kind, dict[str, float]] = {
+        "images": _MODERATE_2D,
+        "masks": _MODERATE_2D,
+        "points": _MODERATE_3D,
+    }
+    ranges = {name: e for name, e in tables.get(kind, {}).items() if name not in present}
+    for coordinate in learned:
+        if coordinate.name not in ranges:
+            continue
+        if coordinate.is_negligible:
+            del ranges[coordinate.name]
+        else:
+            ranges[coordinate.name] = min(ranges[coordinate.name], coordinate.extent)
+    return ranges
 
 
 def is_full_turn(coordinate: LearnedCoordinate) -> bool:

@@ -16,6 +16,7 @@ from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup, prepare
 from augerino.objective import Objective, Regularizer
 from augerino.runtime import distributed
+from augerino.runtime.deadline import Deadline
 from augerino.training.loop import iter_epochs
 from augerino.training.state import Epoch, History
 
@@ -32,6 +33,7 @@ def learn(
     resume: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
     on_step: Callable[[int, int, float], None] | None = None,
+    budget: float | None = None,
     **changes: Any,
 ) -> Learned:
     """Learns ranges and a policy, and returns them with a model that was trained with the policy.
@@ -65,6 +67,8 @@ def learn(
         resume: as in `iter_epochs`.
         on_epoch: called with the record of each epoch of the first step.
         on_step: called with epoch, step and loss of the first step.
+        budget: time limit in minutes. Training ends with the first epoch after it, with a usable
+            model (`Learned.interrupted`); `resume=True` continues.
         changes: fields of the recipe to change, as in `learn(net, data, epochs=10)`.
 
     Example:
@@ -86,6 +90,7 @@ def learn(
             "leave out one of the two."
         )
     recipe = (recipe or Recipe()).but(**changes)
+    deadline = Deadline.after(budget)
     initial = copy.deepcopy(net)
     setup = prepare(net, data, augmentation=augmentation, recipe=recipe, n_outputs=n_outputs)
 
@@ -107,9 +112,10 @@ def learn(
             resume=continues,
             on_epoch=on_epoch if is_first else None,
             on_step=on_step if is_first else None,
+            deadline=deadline,
         )
 
-    pipeline = Pipeline(setup, prepare=rebuild, train=run)
+    pipeline = Pipeline(setup, prepare=rebuild, train=run, deadline=deadline)
     if pipeline.chooses and not resume:
         _check_unused(checkpoint)
     return pipeline.run()
@@ -148,8 +154,13 @@ def train(
     resume: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
     on_step: Callable[[int, int, float], None] | None = None,
+    deadline: Deadline | None = None,
 ) -> Learned:
-    """Trains a set-up, which cannot be trained again; other arguments as for `learn`."""
+    """Trains a set-up, which cannot be trained again; other arguments as for `learn`.
+
+    Args:
+        deadline: the training ends with the first epoch after it.
+    """
     recipe = setup.recipe
     model = setup.model
     method = setup.method
@@ -180,6 +191,8 @@ def train(
             history.epochs.append(record)
             if on_epoch is not None:
                 on_epoch(record)
+            if deadline is not None and deadline.is_over():
+                break
     method.resume_gradients()
     return Learned(
         model=model.eval(),

@@ -26,6 +26,8 @@ from augerino.report import write_report
 from augerino.saving.policy import Policy
 from augerino.training.state import History
 
+FINDING = "finding the ranges"  # the first step
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -69,6 +71,7 @@ class Learned:
             the method "gradient".
         finder: model that was trained to find the ranges; None if that is `model` itself.
         choice: the policy of the final model; None if there was no policy step.
+        interrupted: the step in which the time limit was reached; empty if all were completed.
     """
 
     model: models.InvariantModel
@@ -83,6 +86,7 @@ class Learned:
     task_score: float | None = None
     finder: models.InvariantModel | None = field(default=None, repr=False)
     choice: Choice | None = None
+    interrupted: str = ""
 
     @property
     def ranges_model(self) -> models.InvariantModel:
@@ -149,6 +153,7 @@ class Learned:
             true=None if true is None else dict(true),
             evidence=evidence,
             unfinished=self.unfinished,
+            interrupted=self.interrupted == FINDING,
             followed=self.ranges_model.followed,
             output_name=output_name,
         )

@@ -26,7 +26,7 @@ from augerino.learning.averaging import (
 )
 from augerino.learning.candidates import Candidate
 from augerino.learning.defaults import no_augmentation
-from augerino.learning.learned import Choice, Learned
+from augerino.learning.learned import FINDING, Choice, Learned
 from augerino.learning.race import (
     Race,
     Trial,
@@ -39,6 +39,7 @@ from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup
 from augerino.models import InvariantModel, evaluation_mode
 from augerino.runtime import distributed
+from augerino.runtime.deadline import Deadline
 
 MIN_STEPS = 200  # of a trial; fewer tell nothing, since batch norm has no statistics yet
 MIN_SAMPLES = 24  # training samples; fewer cannot tell policies apart
@@ -50,6 +51,20 @@ Prepare = Callable[[Recipe, Augmentation, Tensor | None], Setup]
 Train = Callable[[str, Setup, str], Learned]
 
 
+class OutOfTime(Exception):
+    """Raised when the time limit is reached in a training or before it.
+
+    Args:
+        step: the step that was not completed, in a few words.
+        partial: the model as trained so far; None if the training had not started.
+    """
+
+    def __init__(self, step: str, partial: Learned | None) -> None:
+        super().__init__(step)
+        self.step = step
+        self.partial = partial
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """The steps of `learn` after the set-up.
@@ -58,12 +73,14 @@ class Pipeline:
         setup: set-up of the first step, which finds the ranges.
         prepare: builds the set-up of another training.
         train: runs a training.
+        deadline: time limit of all trainings.
         seconds: duration of each training so far.
     """
 
     setup: Setup
     prepare: Prepare
     train: Train
+    deadline: Deadline = field(default_factory=Deadline)
     seconds: list[float] = field(default_factory=list)
 
     @property
@@ -82,17 +99,49 @@ class Pipeline:
         return self.setup.recipe.but(method="auto", theta_every=1)
 
     def run(self, title: str = "") -> Learned:
-        """Runs all steps and returns the final model with the ranges and the policy."""
+        """Runs all steps and returns the final model with the ranges and the policy.
+
+        If the time limit is reached, returns the model at hand: the one that finds the ranges, or
+        the final one with fewer epochs. `Learned.interrupted` then names the incomplete step.
+        """
+        try:
+            found = self._find(title)
+        except OutOfTime as stop:
+            if stop.partial is None:
+                raise
+            return replace(stop.partial, interrupted=stop.step)
         if not self.chooses:
-            return self._train("checkpoint", self.setup, title)
-        # This model is not the final one, so its training ends when the ranges are fixed.
-        n_epochs = self.setup.method.settled_after or self.setup.n_epochs
-        found = self._train("checkpoint", replace(self.setup, n_epochs=n_epochs), title)
-        found = replace(found, model=copy.deepcopy(found.model))  # its network is trained again
-        race, copies = self.choose(found.augmentation)
+            return found
+        try:
+            race, copies = self.choose(found.augmentation)
+        except OutOfTime as stop:
+            return replace(found, interrupted=stop.step)
+        return self._finish(found, race, copies)
+
+    def _find(self, title: str) -> Learned:
+        """Trains the model that finds the ranges."""
+        setup = self.setup
+        if self.chooses:
+            # This model is not the final one, so its training ends when the ranges are fixed.
+            setup = replace(setup, n_epochs=setup.method.settled_after or setup.n_epochs)
+        found = self._train("checkpoint", setup, title, step=FINDING)
+        if not self.chooses:
+            return found
+        return replace(found, model=copy.deepcopy(found.model))  # its network is trained again
+
+    def _finish(self, found: Learned, race: Race, copies: EvaluationCopies) -> Learned:
+        """Trains the final model with the chosen policy."""
         policy = race.winner.candidate.augmentation
         setup = self.prepare(self._fixed, policy, None)
-        final = self._train("final", setup, f"final model: {race.winner.name}")
+        title = f"final model: {race.winner.name}"
+        interrupted = ""
+        try:
+            final = self._train("final", setup, title, step="training the final model")
+        except OutOfTime as stop:
+            if stop.partial is None:
+                return replace(found, interrupted=stop.step)
+            final = stop.partial
+            interrupted = stop.step
         model = averaged_model(final.model.net, copies, task=found.task, recipe=self.setup.recipe)
         choice = Choice(
             race=race,
@@ -101,18 +150,33 @@ class Pipeline:
             history=final.history,
             seconds=sum(self.seconds) - found.seconds,
         )
-        return replace(found, model=model, finder=found.model, choice=choice)
+        return replace(
+            found, model=model, finder=found.model, choice=choice, interrupted=interrupted
+        )
 
     def baseline(self, learned: Learned) -> Learned:
-        """Trains without augmentation; returns the final model if that is its policy already."""
+        """Trains without augmentation; returns the final model if that is its policy already.
+
+        Raises `OutOfTime` if the time limit is reached.
+        """
         if learned.choice is not None and not learned.choice.augmentation.names:
             return learned
         setup = self.prepare(self._fixed, no_augmentation(), None)
-        return self._train("baseline", setup, "baseline without augmentation")
+        title = "baseline without augmentation"
+        return self._train("baseline", setup, title, step="training the baseline")
 
-    def _train(self, name: str, setup: Setup, title: str) -> Learned:
+    def repeat(self, name: str, setup: Setup, title: str) -> Learned:
+        """Finds the ranges again with another set-up; raises `OutOfTime` like `baseline`."""
+        return self._train(name, setup, title, step="training further seeds")
+
+    def _train(self, name: str, setup: Setup, title: str, *, step: str) -> Learned:
+        is_first = not self.seconds
+        if self.deadline.is_over() and not is_first:
+            raise OutOfTime(step, None)
         trained = self.train(name, setup, title)
         self.seconds.append(trained.seconds)
+        if len(trained.history.epochs) < setup.n_epochs:
+            raise OutOfTime(step, trained)
         return trained
 
     def choose(self, found: Augmentation) -> tuple[Race, EvaluationCopies]:
@@ -134,7 +198,8 @@ class Pipeline:
             title = f"trial {n}: {candidate.name}"
             setup = self.prepare(recipe, candidate.augmentation, trained)
             try:
-                net = self._train(f"trial-{n}", setup, title).model.net
+                trained_model = self._train(f"trial-{n}", setup, title, step="comparing policies")
+                net = trained_model.model.net
             except NonFiniteLoss:
                 return Trial(candidate, None)
             trial = Trial(candidate, self._judge(net, single_view(), batches))

@@ -26,7 +26,7 @@ from augerino.diagnostics.items import Estimate, ItemScores, normal_estimate
 from augerino.learning.candidates import (
     NONE,
     Candidate,
-    learned_candidates,
+    geometric_candidates,
     photometric_candidates,
     rotation_candidate,
     standard_candidates,
@@ -106,11 +106,11 @@ class Race:
 
 
 def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidate], Trial]) -> Race:
-    """Compares kinds of augmentation: a standard policy, then the learned ranges, then tones.
+    """Compares kinds of augmentation: a standard policy, then geometric ones, then tones.
 
     1. No augmentation, the field's standard policy for this kind of data, and full rotations if
        they were found. A weaker standard policy is tried only if the first is not clearly better.
-    2. Learned ranges, and photometric operations, added to the best policy of step 1: first a weak
+    2. Geometric and photometric operations, added to the best policy of step 1: first a weak
        variant, and a stronger one if that is better.
     3. Both together, if each of them is better than the best policy of step 1.
 
@@ -132,7 +132,8 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
         trials.append(run(rotations))
     base = min(trials, key=lambda trial: trial.loss)
     additions = []
-    for extras in (learned_candidates(found, base.candidate), photometric_candidates(kind, x)):
+    geometric = geometric_candidates(found, base.candidate, kind=kind, x=x)
+    for extras in (geometric, photometric_candidates(kind, x)):
         tried, addition = _try_additions(base, extras, run)
         trials += tried
         if addition is not None:
