@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -187,36 +186,28 @@ class Pipeline:
         )
         trained, judged = self._split(loader)
         batches = loader.only(judged, shuffle=False)
-        lowest_loss = math.inf
-        best_net = None
+        nets: dict[str, Any] = {}
         recipe = self._trial_recipe()
         numbers = itertools.count(1)
 
         def run(candidate: Candidate) -> Trial:
-            nonlocal lowest_loss, best_net
             n = next(numbers)
             title = f"trial {n}: {candidate.name}"
             setup = self.prepare(recipe, candidate.augmentation, trained)
             try:
-                trained_model = self._train(f"trial-{n}", setup, title, step="comparing policies")
-                net = trained_model.model.net
+                learned = self._train(f"trial-{n}", setup, title, step="comparing policies")
             except NonFiniteLoss:
                 return Trial(candidate, None)
-            trial = Trial(candidate, self._judge(net, single_view(), batches))
-            if trial.loss < lowest_loss:
-                lowest_loss = trial.loss
-                best_net = net
-            return trial
+            nets[candidate.name] = learned.model.net
+            return Trial(candidate, self._judge(learned.model.net, single_view(), batches))
 
         x = first_batch(loader)[0]
         race = run_race(found, kind=dataset.kind, x=x, run=run)
         candidates = evaluation_candidates(race.winner.candidate.augmentation, recipe.test_copies)
-        if best_net is None or len(candidates) == 1:
+        net = nets.get(race.winner.name)
+        if net is None or len(candidates) == 1:
             return race, candidates[0]
-        copies = choose_copies(
-            candidates, lambda copies: self._judge(best_net, copies, batches).loss
-        )
-        return race, copies
+        return race, choose_copies(candidates, lambda c: self._judge(net, c, batches).loss)
 
     @property
     def _n_parts(self) -> int:

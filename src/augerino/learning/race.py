@@ -76,12 +76,13 @@ class Trial:
             return None
         return normal_estimate(other.scores.loss - self.scores.loss)
 
-    def is_clearly_better_than(self, other: "Trial") -> bool:
-        """Whether the loss is lower by more than two standard errors."""
-        gain = self.gain_over(other)
-        if gain is None:
+    def is_better_than(self, other: "Trial", errors: float = 0.0) -> bool:
+        """Whether the loss is lower by more than a number of standard errors."""
+        if self.scores is None or other.scores is None:
             return self.loss < other.loss
-        return gain.low > 0
+        gain = other.scores.loss - self.scores.loss
+        standard_error = gain.std(correction=0) / len(gain) ** 0.5
+        return bool(gain.mean() > errors * standard_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +92,12 @@ class Race:
     Args:
         trials: the trials; the first one is without augmentation.
         standard: name of the best of the field's standard policies, or of no augmentation.
+        winner: the trial of the chosen policy.
     """
 
     trials: tuple[Trial, ...]
     standard: str
-
-    @property
-    def winner(self) -> Trial:
-        """The trial with the lowest loss; the first one if all diverged."""
-        return min(self.trials, key=lambda trial: trial.loss)
+    winner: Trial
 
     def __getitem__(self, name: str) -> Trial:
         return next(trial for trial in self.trials if trial.name == name)
@@ -108,11 +106,15 @@ class Race:
 def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidate], Trial]) -> Race:
     """Compares kinds of augmentation: a standard policy, then geometric ones, then tones.
 
-    1. No augmentation, the field's standard policy for this kind of data, and full rotations if
-       they were found. A weaker standard policy is tried only if the first is not clearly better.
-    2. Geometric and photometric operations, added to the best policy of step 1: first a weak
-       variant, and a stronger one if that is better.
-    3. Both together, if each of them is better than the best policy of step 1.
+    1. No augmentation, the field's standard policies for this kind of data, and full rotations if
+       they were found. The lowest loss wins.
+    2. Geometric and photometric operations, added to that policy: first a weak variant, and a
+       stronger one if that is accepted.
+    3. Both together, if both are accepted.
+
+    An addition is accepted if its loss is not higher by more than a standard error. The reason is
+    that short trials underrate augmentation: a full training has the steps to profit from it.
+    Without augmentation in step 1, an addition has to be better.
 
     Args:
         found: augmentation with the learned ranges.
@@ -120,48 +122,55 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
         x: a batch of inputs.
         run: trains with a candidate and judges it.
     """
-    none = run(Candidate(NONE))
-    trials = [none]
-    for candidate in standard_candidates(kind, x):
-        trials.append(run(candidate))
-        if trials[-1].is_clearly_better_than(none):
-            break
+    trials = [run(candidate) for candidate in (Candidate(NONE), *standard_candidates(kind, x))]
     standard = min(trials, key=lambda trial: trial.loss)
     rotations = rotation_candidate(found)
     if rotations is not None:
         trials.append(run(rotations))
     base = min(trials, key=lambda trial: trial.loss)
-    additions = []
     geometric = geometric_candidates(found, base.candidate, kind=kind, x=x)
+    accepted = []
     for extras in (geometric, photometric_candidates(kind, x)):
-        tried, addition = _try_additions(base, extras, run)
+        tried, best = _try_additions(base, extras, run)
         trials += tried
-        if addition is not None:
-            additions.append(addition)
-    if len(additions) == 2:
-        trials.append(run(base.candidate.plus(additions[0]).plus(additions[1])))
-    return Race(tuple(trials), standard=standard.name)
+        if best is not None:
+            accepted.append(best)
+    winner = min((trial for trial, _ in accepted), key=lambda trial: trial.loss, default=base)
+    if len(accepted) == 2:
+        (_, first), (_, second) = accepted
+        both = run(base.candidate.plus(first).plus(second))
+        trials.append(both)
+        if _is_accepted(both, winner):
+            winner = both
+    return Race(tuple(trials), standard=standard.name, winner=winner)
+
+
+def _is_accepted(trial: Trial, weaker: Trial) -> bool:
+    """Whether an addition is good enough in comparison with the policy without it."""
+    if not weaker.candidate.parts:
+        return trial.is_better_than(weaker)
+    return trial.scores is not None and not weaker.is_better_than(trial, errors=1)
 
 
 def _try_additions(
     base: Trial, extras: Sequence[Candidate], run: Callable[[Candidate], Trial]
-) -> tuple[list[Trial], Candidate | None]:
-    """Adds weak to strong candidates to a policy, as long as the loss decreases.
+) -> tuple[list[Trial], tuple[Trial, Candidate] | None]:
+    """Adds weak to strong candidates to a policy, as long as they are accepted.
 
     Returns:
-        the trials, and the best addition; None if none is better than the policy alone.
+        the trials, and the last accepted trial with its addition; None if none is accepted.
     """
     trials = []
-    lowest_loss = base.loss
-    best = None
+    best = base
+    addition = None
     for extra in extras:
         trial = run(base.candidate.plus(extra))
         trials.append(trial)
-        if trial.loss >= lowest_loss:
+        if not _is_accepted(trial, best):
             break
-        lowest_loss = trial.loss
-        best = extra
-    return trials, best
+        best = trial
+        addition = extra
+    return trials, None if addition is None else (best, addition)
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
