@@ -43,9 +43,15 @@ class Unit:
         """Formats the range [-t, t]: "±45.0°"."""
         return self.edge(t)
 
-    def span(self, low: float, high: float) -> str:
-        """Formats an interval of extents, such as a confidence interval: "±43.0° to ±47.0°"."""
-        return f"{self.edge(low)} to {self.edge(high)}"
+    def span(self, low: float, high: float, joint: str = "to") -> str:
+        """Formats an interval of extents, such as a confidence interval: "±43.0° to ±47.0°".
+
+        A unit that is a word is written once: "±14.0 to ±16.0 % of the image".
+        """
+        first = self.edge(low)
+        if self.suffix.startswith(" "):
+            first = first.removesuffix(self.suffix)
+        return f"{first} {joint} {self.edge(high)}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,7 @@ class StrengthUnit(Unit):
 
     Example:
         >>> STRENGTH.extent(0.4), STRENGTH.value(-0.4), STRENGTH.span(0.2, 0.4)
-        ('up to 40.0 % strength', '40.0 % strength', '20.0 % strength to 40.0 % strength')
+        ('up to 40.0 % strength', '40.0 % strength', '20.0 to 40.0 % strength')
     """
 
     def value(self, t: float) -> str:

@@ -190,7 +190,7 @@ def _from_edge(case: _Case, found: CoordinateEvidence) -> tuple[Answer, str]:
     if high < coordinate.negligible:
         return "none", f"no symmetry found (the held-out loss rises from {edge} on)"
     if high - low > MAX_INTERVAL * max(found.edge, coordinate.negligible):
-        between = f"{unit.edge(low)} and {unit.edge(high)}"
+        between = unit.span(low, high, joint="and")
         return _undecided(f"the held-out loss starts to rise somewhere between {between}")
     if found.edge > coordinate.max_abs and case.is_unfinished:
         return _still_moving(case)

@@ -170,10 +170,7 @@ class CoordinateResult:
 
     def interval_text(self, low: float, high: float) -> str:
         """An interval of extents: "±43.1° to ±46.8°", or the larger factors "×1.08 to ×1.27"."""
-        first = self.unit.edge(low)
-        if self.unit.suffix.startswith(" "):
-            first = first.removesuffix(self.unit.suffix)
-        return f"{first} to {self.unit.edge(high)}"
+        return self.unit.span(low, high)
 
 
 def read_coordinates(result: dict[str, Any], policy: Any) -> list[CoordinateResult]:
