@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from augerino.app.catalogue import ENTRIES
+from benchmarks import policy_trials
 from benchmarks.speed.tables import tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,6 +110,13 @@ def ablation_section() -> str:
         folded.append(fold(title, body.strip()))
     conclusion = parts[-1].split("\n", maxsplit=1)[1].strip()
     return "\n\n".join([f"#{introduction.strip()}", *folded, conclusion])
+
+
+def policy_trials_section() -> str:
+    """Short trials beside full trainings of the same policies."""
+    note = (RESULTS / "policy-trials" / "note.md").read_text().strip()
+    rows = policy_trials.read(RESULTS / "policy-trials" / "trials.jsonl.gz")
+    return "\n\n".join([note, policy_trials.table(rows)])
 
 
 def processes_section() -> str:
@@ -256,6 +264,7 @@ def page() -> str:
         sprites_section(),
         *map(experiment_section, folders),
         ablation_section(),
+        policy_trials_section(),
         speed_section(),
         processes_section(),
         robustness_section(),

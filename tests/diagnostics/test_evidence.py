@@ -142,8 +142,7 @@ def test_a_loose_interval_decides_nothing():
     )
     assert (
         verdict.answer == "undecided"
-        and "starts to rise somewhere between ±5.0 and ±39.0 %"
-        in verdict.sentence
+        and "starts to rise somewhere between ±5.0 and ±39.0 %" in verdict.sentence
     )
 
 

@@ -162,10 +162,11 @@ def geometric_candidates(
 ) -> list[Candidate]:
     """Geometric additions to a policy, from weak to strong.
 
-    First moderate ranges, which do not exceed the learned ones; then the learned ranges in some of
-    the samples; then in all of them. Coordinates of negligible range are left out, and so are
-    motions that the base has already. A full rotation is a candidate of its own, so that only its
-    moderate range is used here.
+    First moderate ranges, which do not exceed the learned ones. Then the learned ranges: of images
+    in some of the samples, because wide ranges blur images and move them out of the frame; of
+    points in all samples; of signals first in some, then in all. Coordinates of negligible range
+    are left out, and so are motions that the base has already. A full rotation is a candidate of
+    its own, so that only its moderate range is used here.
 
     Args:
         found: augmentation with the learned ranges.
@@ -185,16 +186,17 @@ def geometric_candidates(
             small = _fixed(Affine2d(*names), list(moderate.values()), rate=OCCASIONAL)
         candidates.append(Candidate("moderate ranges", (small,)))
     learned = [c.name for c in coordinates if not (c.is_negligible or is_full_turn(c))]
-    if learned:
-        always = found.only(*learned).requires_grad_(False)
+    if not learned:
+        return candidates
+    always = found.only(*learned).requires_grad_(False)
+    if kind != "points":
         occasional = copy.deepcopy(always)
         for part in parts_of(occasional.distribution):
             if part.has_settable_rate:
                 part.rate = torch.full((part.size,), OCCASIONAL)  # type: ignore[misc]
-        candidates += [
-            Candidate("learned ranges in some samples", (occasional,)),
-            Candidate("learned ranges in all samples", (always,)),
-        ]
+        candidates.append(Candidate("learned ranges in some samples", (occasional,)))
+    if kind not in ("images", "masks"):
+        candidates.append(Candidate("learned ranges in all samples", (always,)))
     return candidates
 
 
