@@ -50,6 +50,7 @@ ROWS = {
     "long_lines": ("lines over 100 columns, %", ".1f"),
     "tracked_files": ("tracked files", ",d"),
     "trace_files": ("files entered from `augerino learn FOLDER` to report.html", "d"),
+    "trace_files_without_policy": ("– without the policy step (`--trial-length 0`)", "d"),
     "trace_folder_changes": ("– changes of folder on the way", "d"),
     "trace_entry_changes": ("– changes of top-level entry on the way", "d"),
 }
@@ -226,6 +227,8 @@ def main() -> None:
     ours = measure_checkout()
     if options.trace:
         ours |= trace_learn(PACKAGE)
+        without = trace_learn(PACKAGE, "--trial-length", "0")
+        ours["trace_files_without_policy"] = without["trace_files"]
     if options.save:
         options.save.write_text(json.dumps(ours, indent=1) + "\n")
     columns = {"augerino": ours, "before": json.loads(BEFORE.read_text())}

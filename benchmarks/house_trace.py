@@ -51,7 +51,7 @@ def files_entered(package: Path, module: str, *arguments: str) -> list[Path]:
     return [path.relative_to(package) for path in entered]
 
 
-def trace_learn(package: Path) -> dict[str, float]:
+def trace_learn(package: Path, *options: str) -> dict[str, float]:
     """Figures of one epoch of `augerino learn` on images of two classes, enough to be probed."""
     import numpy as np
     from PIL import Image
@@ -64,7 +64,7 @@ def trace_learn(package: Path) -> dict[str, float]:
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(image).save(path)
         run = folder / "run"
-        command = ["learn", str(folder / "images"), "--epochs", "1", "--out", str(run)]
+        command = ["learn", str(folder / "images"), "--epochs", "1", "--out", str(run), *options]
         files = files_entered(package, "augerino", *command)
         if not (run / "report.html").exists():
             raise RuntimeError("`augerino learn` wrote no report.html; run it on a small folder.")

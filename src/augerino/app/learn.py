@@ -13,12 +13,11 @@ from typing import Any
 from torch import Tensor
 
 from augerino.app import console as screen
-from augerino.app.data import open_data
 from augerino.app.options import LearnOptions
 from augerino.app.outcome import Trained, write_outcome
 from augerino.app.run_folder import RunFolder
 from augerino.augmentation import Augmentation
-from augerino.data import Dataset
+from augerino.data import Dataset, open_dataset
 from augerino.errors import InputError, ProcessLost
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learn import train
@@ -41,6 +40,8 @@ _OWN: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
 }
 
+# Options that `open_dataset` takes by the same name.
+_READ_OPTIONS = ("size", "task", "kind", "target", "ignore", "test_fraction", "skip_bad")
 # Options with a value that can be combined with --resume.
 _WITH_RESUME = ("--resume", "--net", "--budget")
 
@@ -107,6 +108,14 @@ def _resume(options: LearnOptions, words: list[str], writing: ExitStack) -> "_Ru
     _check_fingerprint(dataset, fingerprint, folder)
     setup = prepare(settings["net"], dataset, recipe=_with_workers(recipe, dataset))
     return _Run(folder, settings, setup)
+
+
+def open_data(settings: dict[str, Any], seed: int) -> Dataset:
+    """Opens the embedded dataset of that name, drawn with the seed, or the dataset at that path."""
+    path = str(settings["data"])
+    options = {name: settings[name] for name in _READ_OPTIONS}
+    with screen.reading(path) as progress:
+        return open_dataset(path, seed=seed, standardize=True, on_progress=progress, **options)
 
 
 def _check_fingerprint(dataset: Dataset, fingerprint: str, folder: RunFolder) -> None:

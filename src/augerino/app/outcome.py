@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from augerino import tree
+from augerino import plots, tree
 from augerino.app import console as screen
-from augerino.app.figures import write_ranges
 from augerino.app.run_folder import RunFolder
 from augerino.data import Dataset
 from augerino.diagnostics import score
@@ -77,14 +76,19 @@ def write_outcome(trained: Trained) -> None:
 
 
 def _write_figure(trained: Trained) -> None:
+    """Draws the start, the learned range and the true extent of every coordinate as a PNG file."""
     learned = trained.learned
     true = {
         name: extent
         for name, extent in trained.dataset.true_extent.items()
         if name in learned.extent
     }
-    path = trained.folder.figures / "ranges.png"
-    write_ranges(path, learned.augmentation, learned.start, true)
+    height = 0.9 + 0.42 * len(learned.augmentation.coordinates)
+    with plots.style():
+        figure, axes = plots.figure(1, 1, 7.5, height)
+        plots.draw_ranges(axes[0], learned.augmentation, learned.start, true)
+        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+        figure.savefig(trained.folder.figures / "ranges.png")
 
 
 def _save_model(trained: Trained, examples: Any) -> None:
