@@ -29,7 +29,7 @@ import safetensors.torch  # noqa: F401
 import torch
 import torch._dynamo
 
-from augerino.app import cli, data, experiment, learn, outcome, run_lock  # noqa: F401
+from augerino.app import cli, experiment, learn, outcome, run_lock  # noqa: F401
 from augerino.runtime import files
 from augerino.training import checkpoint
 

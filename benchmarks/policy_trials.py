@@ -1,7 +1,7 @@
 """Does the order of policies in short trials agree with their order in full trainings?
 
     python -m benchmarks.policy_trials --cells cifar10-1000 --out trials.jsonl --data DIR
-    python -m benchmarks.policy_trials --table docs/results/policy-trials/trials.jsonl.gz
+    python -m benchmarks.policy_trials --table docs/results/policy-trials/rows.jsonl.gz
 
 Trains image cells of the payoff suite with each of a fixed list of policies: with the full budget,
 and as trials of the policy step of some lengths. With development seeds (from 100 on) the full

@@ -115,7 +115,7 @@ def ablation_section() -> str:
 def policy_trials_section() -> str:
     """Short trials beside full trainings of the same policies."""
     note = (RESULTS / "policy-trials" / "note.md").read_text().strip()
-    rows = policy_trials.read(RESULTS / "policy-trials" / "trials.jsonl.gz")
+    rows = policy_trials.read(RESULTS / "policy-trials" / "rows.jsonl.gz")
     return "\n\n".join([note, policy_trials.table(rows)])
 
 

@@ -402,8 +402,10 @@ class TestInvalidInput:
         assert "augerino learn --resume part" in shown
         assert "undecided: the training ended before the ranges were fixed" in shown
         assert json.loads(Path("part/result.json").read_text())["interrupted"]
-        assert Path("part/report.html").exists()
+        preliminary = "Preliminary: the time limit was reached while finding the ranges."
+        assert preliminary in Path("part/report.html").read_text()
         assert main(["learn", "--resume", "part", "--budget", "60"]) == 0
+        assert preliminary not in Path("part/report.html").read_text()
         assert main([*words, "--out", "whole"]) == 0
         results = [json.loads(Path(run, "result.json").read_text()) for run in ("part", "whole")]
         assert results[0]["interrupted"] == "" and results[0]["models"] == results[1]["models"]

@@ -10,7 +10,7 @@ from augerino.benchmark.payoff import find
 from augerino.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-PUBLISHED = ROOT / "docs" / "results" / "policy-trials" / "trials.jsonl.gz"
+PUBLISHED = ROOT / "docs" / "results" / "policy-trials" / "rows.jsonl.gz"
 
 
 def test_finished_policies_are_not_run_again(tmp_path, capsys):

@@ -140,6 +140,12 @@ class TestRace:
         stronger = "shift + learned ranges in some samples"
         assert (stronger in [trial.name for trial in race.trials]) == is_accepted
 
+    def test_the_best_of_the_accepted_variants_counts(self):
+        losses = {"shift": 0.5, "shift + tones": 0.49, "shift + photometric": 0.495}
+        assert self.race(losses).winner.name == "shift + tones"
+        losses["shift + tones"] = 0.5
+        assert self.race(losses).winner.name == "shift + photometric"
+
     def test_an_addition_to_no_augmentation_must_be_better(self):
         assert self.race({"moderate ranges": 1.01}).winner.name == NONE
         assert self.race({"moderate ranges": 0.99}).winner.name == "moderate ranges"

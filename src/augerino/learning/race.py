@@ -109,7 +109,7 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     1. No augmentation, the field's standard policies for this kind of data, and full rotations if
        they were found. The lowest loss wins.
     2. Geometric and photometric operations, added to that policy: first a weak variant, and a
-       stronger one if that is accepted.
+       stronger one if that is accepted. The accepted one with the lowest loss counts.
     3. Both together, if both are accepted.
 
     An addition is accepted if its loss is not higher by more than a standard error. The reason is
@@ -158,19 +158,18 @@ def _try_additions(
     """Adds weak to strong candidates to a policy, as long as they are accepted.
 
     Returns:
-        the trials, and the last accepted trial with its addition; None if none is accepted.
+        the trials, and the accepted one with the lowest loss, with its addition; None if none is
+        accepted.
     """
     trials = []
-    best = base
-    addition = None
+    accepted = []
     for extra in extras:
         trial = run(base.candidate.plus(extra))
         trials.append(trial)
-        if not _is_accepted(trial, best):
+        if not _is_accepted(trial, base):
             break
-        best = trial
-        addition = extra
-    return trials, None if addition is None else (best, addition)
+        accepted.append((trial, extra))
+    return trials, min(accepted, key=lambda pair: pair[0].loss, default=None)
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:

@@ -137,11 +137,19 @@ def _summary(run: Run) -> str:
     data = entries(run.result.get("data"))
     train = count(data.get("train_items"))
     test = count(data.get("test_items"))
-    parts = [payoff_summary(run.payoff), found]
+    parts = [_interruption(run), payoff_summary(run.payoff), found]
     if train is not None and test is not None:
         trained = f"Trained on {_thousands(train)} samples"
         parts.append(f"{trained}, evaluated on {_thousands(test)} held-out samples.")
     return unbroken(" ".join(part for part in parts if part))
+
+
+def _interruption(run: Run) -> str:
+    """Says that a result is preliminary; empty for a complete one."""
+    step = text(run.result.get("interrupted"))
+    if not step:
+        return ""
+    return f"Preliminary: the time limit was reached while {short(step, 60)}."
 
 
 def _thousands(n: int) -> str:
