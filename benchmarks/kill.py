@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib.pyplot  # noqa: F401 (lazy imports of a run happen before the forks, too)
@@ -30,6 +31,9 @@ import torch
 import torch._dynamo
 
 from augerino.app import cli, experiment, learn, outcome, run_lock  # noqa: F401
+from augerino.data.synthetic import embedded
+from augerino.learning import outcome as measuring
+from augerino.learning import result
 from augerino.runtime import files
 from augerino.training import checkpoint
 
@@ -48,14 +52,21 @@ DIFFERS = ("seconds", "date", "python", "numpy")
 
 def make_small(quick: bool) -> None:
     """Reduces the data, so that the runs are short; with `quick` also skips the figures."""
-    data.TRAIN_ITEMS = 64 if quick else 192
-    data.TEST_ITEMS = 24 if quick else 48
-    outcome.EVIDENCE_ITEMS = 12 if quick else 24
-    outcome.ORBIT_NODES = 4
+    _replace(embedded, N_TRAIN=64 if quick else 192, N_TEST=24 if quick else 48)
+    _replace(measuring, EVIDENCE_ITEMS=12 if quick else 24, ORBIT_NODES=4)
     if quick:
         for words in COMMANDS.values():
             words[words.index("--epochs") + 1] = "4"
-        outcome._draw = outcome.write_gallery = lambda *_: None
+        _replace(outcome, _write_figure=lambda *_: None)
+        _replace(result, write_examples=lambda *_: None)
+
+
+def _replace(module: ModuleType, **values: Any) -> None:
+    """Sets attributes that the module has; a new name would have no effect."""
+    for name, value in values.items():
+        if not hasattr(module, name):
+            raise AttributeError(f"{module.__name__} has no {name}")
+        setattr(module, name, value)
 
 
 def start(words: list[str], folder: Path, fault: Callable[[], None] | None = None) -> int:
