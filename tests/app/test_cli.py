@@ -281,7 +281,7 @@ class TestInvalidInput:
                 "images has no coordinate 'scael'. Did you mean 'scale'?",
             ),
             (["--coordinates", "rotate,rotate"], "'rotate' twice"),
-            (["--device", "gpu"], "The device 'gpu' cannot be used here"),
+            (["--device", "gpu"], "'gpu' cannot be used here: torch has no device of this type."),
             (["--device", "meta"], "The device 'meta' cannot be used here"),
             (["--start", "1e39"], "start must be a number above 0 and at most 1000"),
             (["--resume", "x", "--epochs", "40"], "Remove --epochs"),

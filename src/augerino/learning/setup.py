@@ -221,8 +221,16 @@ def find_device(name: str) -> torch.device:
         (one + one).item()
         return one.device
     except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        if reason.startswith("Expected one of"):  # a list of twenty types, most of which are absent
+            reason = "torch has no device of this type"
+        usable = ["cpu"]
+        if torch.cuda.is_available():
+            usable.append("cuda")
+        if torch.backends.mps.is_available():
+            usable.append("mps")
         raise InputError(
-            f"The device '{name}' cannot be used here: {str(error).splitlines()[0]}"
+            f"The device '{name}' cannot be used here: {reason}. Available: {', '.join(usable)}."
         ) from error
 
 

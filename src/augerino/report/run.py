@@ -162,7 +162,8 @@ def _no_result(folder: Path) -> InputError:
     config = folder / "config.json"
     if not config.is_file():
         return InputError(
-            f"{folder} is not a run folder: it contains neither result.json nor config.json."
+            f"{folder} is not a run folder: it contains neither result.json nor config.json. "
+            "Pass a folder that `augerino learn` has created."
         )
     command = "learn"
     if "experiment" in entries(files.read_json(config, "run configuration")):
