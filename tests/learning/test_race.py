@@ -71,15 +71,15 @@ class TestCandidates:
         assert self.geometric(FOUND, base)[1].names == {"scale"}
         assert len(self.geometric(FOUND.only("shear"), base)) == 1
 
-    def test_moderate_ranges_do_not_exceed_the_learned_ones(self):
+    def test_moderate_ranges_do_not_depend_on_the_learned_ones(self):
         moderate = self.geometric(FOUND)[0].augmentation
-        assert moderate.names == ("rotate", "scale", "squeeze")  # the learned shear is negligible
+        assert moderate.names == ("rotate", "scale", "squeeze", "shear")
         extent = [moderate.extent[name] for name in moderate.names]
-        assert extent == pytest.approx([0.52, 0.2, 0.2], abs=1e-4)
+        assert extent == pytest.approx([0.52, 0.3, 0.2, 0.3], abs=1e-4)
 
     def test_moderate_ranges_leave_out_the_motions_of_the_base(self):
         base = rotation_candidate(FOUND)
-        assert self.geometric(FOUND, base)[0].names == {"scale", "squeeze"}
+        assert self.geometric(FOUND, base)[0].names == {"scale", "squeeze", "shear"}
 
     @pytest.mark.parametrize(
         "x", [torch.randn(4, 9, 3), {"positions": torch.randn(4, 9, 3), "mask": torch.ones(4, 9)}]
@@ -88,10 +88,8 @@ class TestCandidates:
         found = ag.Augmentation(ag.Affine3d("rotate_x", "rotate_y"), ag.Uniform([0.1, 1e-4]))
         first, learned = self.geometric(found, kind="points", x=x)
         assert learned.augmentation.distribution.rate.tolist() == [1.0]
-        moderate = first.augmentation
-        assert "rotate_y" not in moderate.names
-        assert moderate.extent["rotate_x"] == pytest.approx(0.1, abs=1e-4)
-        assert type(moderate(x)) is type(x)
+        assert first.names == {"rotate_x", "rotate_y", "rotate_z", "scale"}
+        assert type(first.augmentation(x)) is type(x)
 
     def test_signals_have_no_moderate_ranges(self):
         found = ag.Augmentation(ag.TimeShift(), ag.Uniform([0.1]))
@@ -137,8 +135,6 @@ class TestRace:
     def test_an_addition_is_accepted_within_a_standard_error(self, loss, is_accepted):
         race = self.race({"shift": 0.5, "shift + moderate ranges": loss})
         assert (race.winner.name == "shift + moderate ranges") == is_accepted
-        stronger = "shift + learned ranges in some samples"
-        assert (stronger in [trial.name for trial in race.trials]) == is_accepted
 
     def test_the_best_of_the_accepted_variants_counts(self):
         losses = {"shift": 0.5, "shift + tones": 0.49, "shift + photometric": 0.495}

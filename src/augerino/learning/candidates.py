@@ -42,8 +42,12 @@ NONE = "no augmentation"
 SHIFT = 0.25  # in half-images or half-signals: an eighth of the side, 4 of 32 pixels
 OCCASIONAL = 0.25  # rate of each coordinate that is not always active
 # Moderate ranges, in units of the coordinates: 30° in images, 15° in space.
-_MODERATE_2D = {"rotate": 0.52, "scale": 0.3, "squeeze": 0.2, "shear": 0.3}
-_MODERATE_3D = {"rotate_x": 0.26, "rotate_y": 0.26, "rotate_z": 0.26, "scale": 0.1}
+_IMAGE_RANGES = {"rotate": 0.52, "scale": 0.3, "squeeze": 0.2, "shear": 0.3}
+_MODERATE: dict[Kind, dict[str, float]] = {
+    "images": _IMAGE_RANGES,
+    "masks": _IMAGE_RANGES,
+    "points": {"rotate_x": 0.26, "rotate_y": 0.26, "rotate_z": 0.26, "scale": 0.1},
+}
 # Photometric operations with their bounds, in units of their coordinates: about TrivialAugment's.
 _TONES: tuple[tuple[type[Transform], float], ...] = ((AutoContrast, 1.0), (Equalize, 1.0))
 _TONES_RATE = 1 / 3
@@ -160,13 +164,13 @@ def rotation_candidate(found: Augmentation) -> Candidate | None:
 def geometric_candidates(
     found: Augmentation, base: Candidate, *, kind: Kind, x: Any
 ) -> list[Candidate]:
-    """Geometric additions to a policy, from weak to strong.
+    """Geometric additions to a policy: moderate ranges, and the learned ranges.
 
-    First moderate ranges, which do not exceed the learned ones. Then the learned ranges: of images
-    in some of the samples, because wide ranges blur images and move them out of the frame; of
-    points in all samples; of signals first in some, then in all. Coordinates of negligible range
-    are left out, and so are motions that the base has already. A full rotation is a candidate of
-    its own, so that only its moderate range is used here.
+    Moderate ranges do not depend on the learned ones, which are too small where a network learns
+    its task badly. Learned ranges of images are used in some of the samples, because wide ranges
+    blur images and move them out of the frame; of points in all samples; of signals either way.
+    Negligible ranges are left out, and so are motions that the base has already, and full
+    rotations, which are a candidate of their own.
 
     Args:
         found: augmentation with the learned ranges.
@@ -175,16 +179,16 @@ def geometric_candidates(
         x: a batch of inputs.
     """
     present = base.names | {other for name in base.names for other in _SAME.get(name, ())}
-    coordinates = [c for c in found.coordinates if c.name not in present]
     candidates = []
-    moderate = _moderate_ranges(coordinates, present, kind=kind)
+    moderate = {name: e for name, e in _MODERATE.get(kind, {}).items() if name not in present}
     if moderate:
-        names = tuple(moderate)
+        bounds = list(moderate.values())
         if kind == "points":
-            small = _fixed(on_positions(Affine3d(*names), x), list(moderate.values()))
+            small = _fixed(on_positions(Affine3d(*moderate), x), bounds)
         else:
-            small = _fixed(Affine2d(*names), list(moderate.values()), rate=OCCASIONAL)
+            small = _fixed(Affine2d(*moderate), bounds, rate=OCCASIONAL)
         candidates.append(Candidate("moderate ranges", (small,)))
+    coordinates = [c for c in found.coordinates if c.name not in present]
     learned = [c.name for c in coordinates if not (c.is_negligible or is_full_turn(c))]
     if not learned:
         return candidates
@@ -198,26 +202,6 @@ def geometric_candidates(
     if kind not in ("images", "masks"):
         candidates.append(Candidate("learned ranges in all samples", (always,)))
     return candidates
-
-
-def _moderate_ranges(
-    learned: Sequence[LearnedCoordinate], present: set[str], *, kind: Kind
-) -> dict[str, float]:
-    """Moderate ranges by name, at most as wide as the learned ones; none for signals."""
-    tables: dict[Kind, dict[str, float]] = {
-        "images": _MODERATE_2D,
-        "masks": _MODERATE_2D,
-        "points": _MODERATE_3D,
-    }
-    ranges = {name: e for name, e in tables.get(kind, {}).items() if name not in present}
-    for coordinate in learned:
-        if coordinate.name not in ranges:
-            continue
-        if coordinate.is_negligible:
-            del ranges[coordinate.name]
-        else:
-            ranges[coordinate.name] = min(ranges[coordinate.name], coordinate.extent)
-    return ranges
 
 
 def is_full_turn(coordinate: LearnedCoordinate) -> bool:

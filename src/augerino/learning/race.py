@@ -12,7 +12,7 @@ sample by sample.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,13 +76,16 @@ class Trial:
             return None
         return normal_estimate(other.scores.loss - self.scores.loss)
 
-    def is_better_than(self, other: "Trial", errors: float = 0.0) -> bool:
-        """Whether the loss is lower by more than a number of standard errors."""
-        if self.scores is None or other.scores is None:
+    def is_accepted_after(self, other: "Trial") -> bool:
+        """Whether the loss is lower, or higher by less than its paired standard error.
+
+        After no augmentation, it has to be lower.
+        """
+        if self.scores is None or other.scores is None or not other.candidate.parts:
             return self.loss < other.loss
         gain = other.scores.loss - self.scores.loss
         standard_error = gain.std(correction=0) / len(gain) ** 0.5
-        return bool(gain.mean() > errors * standard_error)
+        return bool(gain.mean() > -standard_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +111,13 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
 
     1. No augmentation, the field's standard policies for this kind of data, and full rotations if
        they were found. The lowest loss wins.
-    2. Geometric and photometric operations, added to that policy: first a weak variant, and a
-       stronger one if that is accepted. The accepted one with the lowest loss counts.
-    3. Both together, if both are accepted.
+    2. Geometric operations added to that policy, and photometric ones. Of each kind, the accepted
+       one with the lowest loss counts.
+    3. Both kinds together, if both have one.
 
-    An addition is accepted if its loss is not higher by more than a standard error. The reason is
-    that short trials underrate augmentation: a full training has the steps to profit from it.
-    Without augmentation in step 1, an addition has to be better.
+    An addition is accepted if its loss is higher by less than a standard error. The reason is that
+    short trials underrate augmentation: a full training has the steps to profit from it. After no
+    augmentation, its loss has to be lower.
 
     Args:
         found: augmentation with the learned ranges.
@@ -128,48 +131,24 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     if rotations is not None:
         trials.append(run(rotations))
     base = min(trials, key=lambda trial: trial.loss)
-    geometric = geometric_candidates(found, base.candidate, kind=kind, x=x)
     accepted = []
-    for extras in (geometric, photometric_candidates(kind, x)):
-        tried, best = _try_additions(base, extras, run)
-        trials += tried
-        if best is not None:
-            accepted.append(best)
+    for additions in (
+        geometric_candidates(found, base.candidate, kind=kind, x=x),
+        photometric_candidates(kind, x),
+    ):
+        tried = [(run(base.candidate.plus(addition)), addition) for addition in additions]
+        trials += [trial for trial, _ in tried]
+        good = [(trial, addition) for trial, addition in tried if trial.is_accepted_after(base)]
+        if good:
+            accepted.append(min(good, key=lambda pair: pair[0].loss))
     winner = min((trial for trial, _ in accepted), key=lambda trial: trial.loss, default=base)
     if len(accepted) == 2:
         (_, first), (_, second) = accepted
         both = run(base.candidate.plus(first).plus(second))
         trials.append(both)
-        if _is_accepted(both, winner):
+        if both.is_accepted_after(winner):
             winner = both
     return Race(tuple(trials), standard=standard.name, winner=winner)
-
-
-def _is_accepted(trial: Trial, weaker: Trial) -> bool:
-    """Whether an addition is good enough in comparison with the policy without it."""
-    if not weaker.candidate.parts:
-        return trial.is_better_than(weaker)
-    return trial.scores is not None and not weaker.is_better_than(trial, errors=1)
-
-
-def _try_additions(
-    base: Trial, extras: Sequence[Candidate], run: Callable[[Candidate], Trial]
-) -> tuple[list[Trial], tuple[Trial, Candidate] | None]:
-    """Adds weak to strong candidates to a policy, as long as they are accepted.
-
-    Returns:
-        the trials, and the accepted one with the lowest loss, with its addition; None if none is
-        accepted.
-    """
-    trials = []
-    accepted = []
-    for extra in extras:
-        trial = run(base.candidate.plus(extra))
-        trials.append(trial)
-        if not _is_accepted(trial, base):
-            break
-        accepted.append((trial, extra))
-    return trials, min(accepted, key=lambda pair: pair[0].loss, default=None)
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:
