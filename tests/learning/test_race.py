@@ -16,7 +16,7 @@ from augerino.learning.candidates import (
     rotation_candidate,
     standard_candidates,
 )
-from augerino.learning.race import Trial, calibrated_loss, run_race, split_samples
+from augerino.learning.race import SOLVED, Trial, calibrated_loss, run_race, split_samples
 
 IMAGES = torch.rand(4, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 FOUND = ag.Augmentation(
@@ -155,6 +155,20 @@ class TestRace:
         moderate = "flip + shift + moderate ranges"
         losses = {"flip + shift": 0.5, moderate: 0.4, "flip + shift + tones": 0.4}
         assert self.names(losses)[-1] == f"{moderate} + tones"
+
+    def test_learned_ranges_within_rejected_moderate_ones_are_not_tried(self):
+        learned = "shift + learned ranges in some samples"
+        assert learned not in self.names({"shift": 0.5, "shift + moderate ranges": 0.7})
+        assert learned in self.names({"shift": 0.5, "shift + moderate ranges": 0.5})
+
+    def test_learned_ranges_beyond_rejected_moderate_ones_are_tried(self):
+        # Without a base, they include a translation, which moderate ranges do not.
+        assert "learned ranges in some samples" in self.names({"moderate ranges": 2.0})
+
+    def test_nothing_else_is_tried_if_no_augmentation_solves_the_task(self):
+        race = self.race({NONE: SOLVED - 0.1})
+        assert [trial.name for trial in race.trials] == [NONE]
+        assert race.winner.name == race.standard == NONE
 
     def test_full_rotations_can_be_the_base(self):
         race = self.race({"flip + shift": 0.5, "full rotations": 0.2})

@@ -92,6 +92,18 @@ class Candidate:
         """Names of all coordinates."""
         return {name for part in self.parts for name in part.names}
 
+    def is_within(self, other: "Candidate") -> bool:
+        """Whether each coordinate has a range of the other policy that is as wide or wider.
+
+        Rates are not compared.
+        """
+        mine = self._extent()
+        theirs = other._extent()
+        return all(extent <= theirs.get(name, 0.0) for name, extent in mine.items())
+
+    def _extent(self) -> dict[str, float]:
+        return {c.name: c.extent for part in self.parts for c in part.coordinates}
+
     def plus(self, other: "Candidate") -> "Candidate":
         """This policy followed by another; the other alone if they share a coordinate."""
         if not self.parts or self.names & other.names:
