@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -96,6 +97,29 @@ class TestLearn:
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)
         assert main(["learn", *QUICK, "--baseline", "--method", "probe", "--out", "run"]) == 0
         assert Path("run/baseline.safetensors").exists()
+
+    def test_a_standard_baseline_is_compared_on_the_same_samples(self, capsys):
+        options = ["--baseline", "--standard-baseline", "--trial-length", "0", "--out", "run"]
+        assert main(["learn", "sprites", *QUICK, *options]) == 0
+        result = json.loads(Path("run/result.json").read_text())
+        names = [model["name"] for model in result["models"]]
+        assert names[:2] == ["no augmentation", "flip + shift"]
+        assert len(names) > 2
+        text = " ".join(capsys.readouterr().out.split())
+        assert "over flip + shift" in text
+        assert "On the same samples" in result["payoff"]["sentence"]
+        assert Path("run/standard.safetensors").exists()
+
+    def test_a_standard_baseline_is_compared_with_a_model_without_augmentation(self):
+        y = torch.arange(200) % 2
+        x = torch.rand(200, 3, 8, 8) / 10 + y.view(-1, 1, 1, 1) / 2
+        np.savez("easy.npz", x=x.numpy(), y=y.numpy())  # solved without augmentation
+        options = ["--epochs", "40", "--standard-baseline", "--out", "run"]
+        assert main(["learn", "easy.npz", *options]) == 0
+        result = json.loads(Path("run/result.json").read_text())
+        assert [model["name"] for model in result["models"]] == ["flip + shift", "no augmentation"]
+        assert result["payoff"]["answer"] == "none"
+        assert "over flip + shift" in result["payoff"]["sentence"]
 
     def test_a_baseline_is_trained_with_theta_every(self, monkeypatch):
         monkeypatch.setattr("augerino.app.learn.write_outcome", lambda outcome: None)

@@ -141,12 +141,13 @@ class TestBudget:
 
 
 class TestPayoff:
-    def payoff(self, answer, gain, over_standard=None) -> str:
+    def payoff(self, answer, gain, over_standard=None, *, in_trials=True) -> str:
         return Payoff(
             answer=answer,
             gain=gain,
             over_standard=over_standard,
             standard="flip + shift",
+            in_trials=in_trials,
             is_accuracy=True,
             n_items=500,
         ).sentence
@@ -161,6 +162,13 @@ class TestPayoff:
         assert self.payoff("undecided", Estimate(0.1, -1.0, 1.2)).startswith("Undecided: +0.1")
         assert self.payoff("undecided", Estimate(0.0, 0.0, 0.0)).startswith("No difference from")
         assert self.payoff("none", None).startswith("Not worth it here")
+
+    def test_a_full_training_with_the_standard_policy_is_compared_on_the_same_samples(self):
+        over = Estimate(0.6, -0.4, 1.6)
+        text = self.payoff("yes", Estimate(3.2, 1.9, 4.5), over, in_trials=False)
+        assert text.endswith(
+            "On the same samples: +0.6 points (95 %: −0.4 to +1.6) over flip + shift."
+        )
 
     def test_a_paired_gain_changes_its_sign_with_the_order(self):
         from augerino.diagnostics.items import ItemScores

@@ -22,6 +22,7 @@ from augerino.errors import InputError, ProcessLost
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learn import train
 from augerino.learning.learned import FINDING, Learned
+from augerino.learning.payoff import BASELINE
 from augerino.learning.pipeline import OutOfTime, Pipeline
 from augerino.learning.recipe import Recipe
 from augerino.learning.setup import Setup, prepare
@@ -37,7 +38,7 @@ _OWN: dict[str, tuple[type, ...]] = {
     "ignore": (int, type(None)),
     "test_fraction": (int, float),
     "seeds": (int,),
-    **dict.fromkeys(("skip_bad", "baseline", "tensorboard"), (bool,)),
+    **dict.fromkeys(("skip_bad", "baseline", "standard_baseline", "tensorboard"), (bool,)),
 }
 
 # Options that `open_dataset` takes by the same name.
@@ -284,7 +285,7 @@ class _Run:
         return self.setup.recipe
 
     def train(self, deadline: Deadline) -> Trained:
-        """Runs all steps, then trains the baseline and further seeds if set and if time is left."""
+        """Runs all steps, then trains baselines and further seeds if set and if time is left."""
         n_seeds = int(self.settings["seeds"])
         seed = self.recipe.seed
         pipeline = Pipeline(
@@ -295,13 +296,15 @@ class _Run:
         )
         title = FINDING if pipeline.chooses else ""
         learned = pipeline.run(f"seed {seed}" if n_seeds > 1 else title)
-        baseline = None
+        baselines: dict[str, Learned] = {}
         others: list[Learned] = []
         interrupted = learned.interrupted
         if not interrupted:
             try:
                 if self.settings["baseline"]:
-                    baseline = pipeline.baseline(learned)
+                    baselines[BASELINE] = pipeline.baseline(learned)
+                if self.settings["standard_baseline"]:
+                    baselines |= pipeline.standard_baseline(learned)
                 for other in range(seed + 1, seed + n_seeds):
                     setup = self._prepare(self.recipe.but(seed=other))
                     others.append(pipeline.repeat(f"checkpoint-{other}", setup, f"seed {other}"))
@@ -314,7 +317,7 @@ class _Run:
             recipe=self.recipe,
             dataset=self.dataset,
             learned=learned,
-            baseline=baseline,
+            baselines=baselines,
             others=others,
         )
 

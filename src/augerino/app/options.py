@@ -96,6 +96,8 @@ class LearnOptions(Recipe):
     """number of trainings, with seeds counting up from --seed"""
     baseline: bool = True
     """also train without augmentation, for comparison"""
+    standard_baseline: _Flag = False
+    """also train with the field's standard augmentation, for comparison"""
     tensorboard: _Flag = False
     """also log to TensorBoard, in the run folder"""
     out: Annotated[str | None, _named("DIR")] = None

@@ -30,7 +30,7 @@ class Trained:
     recipe: Recipe
     dataset: Dataset
     learned: Learned
-    baseline: Learned | None  # `learned` itself, if its policy is no augmentation
+    baselines: dict[str, Learned]  # by name; `learned` itself, if its policy is no augmentation
     others: list[Learned]  # one per further seed
     interrupted: str  # the step in which the time limit was reached; empty if there was none
     resume_command: str
@@ -46,7 +46,7 @@ def write_outcome(trained: Trained) -> None:
     with screen.console.status("Measuring on held-out data ..."):
         evaluated = measuring.evaluate_models(
             trained.learned,
-            trained.baseline,
+            trained.baselines,
             dataset=trained.dataset,
             recipe=trained.recipe,
             shared=True,

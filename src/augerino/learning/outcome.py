@@ -1,7 +1,7 @@
 """A trained model measured on held-out data: scores, evidence and verdicts, orbits, examples."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,7 @@ class Evaluated:
     name: str
     copies: int
     results: ItemResults
+    is_baseline: bool
 
     @property
     def score(self) -> Score:
@@ -89,25 +90,31 @@ class Outcome:
 
 def evaluate_models(
     learned: "Learned",
-    baseline: "Learned | None" = None,
+    baselines: "Mapping[str, Learned] | None" = None,
     *,
     dataset: Dataset,
     recipe: Recipe,
     shared: bool = False,
 ) -> list[Evaluated]:
-    """Evaluates the baseline and the learned model on all held-out samples.
+    """Evaluates the baselines and the learned model on all held-out samples.
 
     Args:
         learned: the learned model, evaluated on one copy and on several.
-        baseline: model without augmentation, if there is one.
+        baselines: models to compare with, by name; those with augmentation are evaluated on
+            several copies.
         dataset: dataset with a test part.
         recipe: seed, test copies and workers.
         shared: whether each of several processes evaluates a slice; all of them must call this.
     """
-    compared: list[tuple[str, InvariantModel, int]] = []
-    if baseline is not None:
-        compared.append((BASELINE, baseline.model, 1))
-    if baseline is not learned:
+    baselines = baselines or {}
+    compared = [
+        (name, baseline.model, recipe.test_copies if baseline.model.augmentation.names else 1)
+        for name, baseline in baselines.items()
+        if baseline is not learned
+    ]
+    if baselines.get(BASELINE) is learned:
+        compared.append((BASELINE, learned.model, 1))
+    else:
         compared += learned.views()
     evaluated = []
     with _seeded(recipe.seed):
@@ -116,7 +123,7 @@ def evaluate_models(
             model.test_copies = copies
             results = _evaluate(model, dataset, recipe, shared=shared)
             model.test_copies = kept
-            evaluated.append(Evaluated(name, copies, results))
+            evaluated.append(Evaluated(name, copies, results, is_baseline=name in baselines))
     return evaluated
 
 
@@ -141,7 +148,11 @@ def measure(
         per_class=_per_class(dataset, evaluated),
         evidence=evidence,
         verdicts=learned.verdicts(true, evidence),
-        payoff=measure_payoff(learned, {entry.name: entry.results for entry in evaluated}),
+        payoff=measure_payoff(
+            learned,
+            evaluated[-1].results,
+            {entry.name: entry.results for entry in evaluated if entry.is_baseline},
+        ),
         orbits=orbits,
         examples=examples,
         targets=targets,

@@ -28,9 +28,11 @@ class Payoff:
             no augmentation.
         gain: in accuracy points, or for regression in percent of the baseline's squared error;
             positive is better. None if the policy is no augmentation.
-        over_standard: the same over the field's standard policy, in the trials of the policy step;
-            None if there were none, or if the standard policy was chosen.
+        over_standard: the same over the field's standard policy; None if there is no model or
+            trial with it, or if it was chosen.
         standard: name of the standard policy.
+        in_trials: whether `over_standard` is from the trials of the policy step, not from a full
+            training on the same held-out samples.
         is_accuracy: whether gains are accuracy points.
         n_items: number of held-out samples.
     """
@@ -39,6 +41,7 @@ class Payoff:
     gain: Estimate | None
     over_standard: Estimate | None
     standard: str | None
+    in_trials: bool
     is_accuracy: bool
     n_items: int
 
@@ -62,7 +65,8 @@ class Payoff:
     def _compared(self) -> str:
         if self.over_standard is None or self.standard in (None, BASELINE):
             return ""
-        return f"In short trials: {self._text(self.over_standard)} over {self.standard}."
+        where = "In short trials" if self.in_trials else "On the same samples"
+        return f"{where}: {self._text(self.over_standard)} over {self.standard}."
 
     def _text(self, gain: Estimate) -> str:
         if self.is_accuracy:
@@ -77,47 +81,54 @@ def _ends(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.mean, estimate.low, estimate.high
 
 
-def measure_payoff(learned: "Learned", results: Mapping[str, ItemResults]) -> Payoff | None:
-    """Compares the learned model with the baseline, sample by sample.
+def measure_payoff(
+    learned: "Learned", final: ItemResults, baselines: Mapping[str, ItemResults]
+) -> Payoff | None:
+    """Compares the learned model with the baselines, sample by sample.
 
     Args:
         learned: the learned model.
-        results: held-out results by name; the last one is the learned model as it is saved.
+        final: held-out results of the learned model as it is saved.
+        baselines: held-out results by name: without augmentation (`BASELINE`), and possibly with
+            the standard policy. None is returned without the first.
     """
-    if BASELINE not in results:
+    if BASELINE not in baselines:
         return None
-    baseline = results[BASELINE].scores
-    is_accuracy = baseline.correct is not None
-    if learned.choice is not None and not learned.choice.augmentation.names:
-        return Payoff(
-            answer="none",
-            gain=None,
-            over_standard=None,
-            standard=None,
-            is_accuracy=is_accuracy,
-            n_items=len(baseline.loss),
-        )
-    final = list(results.values())[-1].scores
-    gain = paired_gain(final, baseline)
-    answer: Answer = "undecided"
-    if gain.low > 0:
-        answer = "yes"
-    elif gain.high < 0:
-        answer = "no"
+    baseline = baselines[BASELINE].scores
     race = None if learned.choice is None else learned.choice.race
+    standard = next((name for name in baselines if name != BASELINE), None)
+    gain: Estimate | None = paired_gain(final.scores, baseline)
+    if race is not None and race.winner.name == BASELINE:
+        gain = None
+    over_standard: Estimate | None = None
+    if standard is not None:
+        over_standard = paired_gain(final.scores, baselines[standard].scores)
+    elif race is not None:
+        over_standard = _gain_in_trials(race)
     return Payoff(
-        answer=answer,
+        answer=_answer(gain),
         gain=gain,
-        over_standard=_gain_over_standard(race),
-        standard=None if race is None else race.standard,
-        is_accuracy=is_accuracy,
+        over_standard=over_standard,
+        standard=race.standard if standard is None and race is not None else standard,
+        in_trials=standard is None,
+        is_accuracy=baseline.correct is not None,
         n_items=len(baseline.loss),
     )
 
 
-def _gain_over_standard(race: "Race | None") -> Estimate | None:
+def _answer(gain: Estimate | None) -> Answer:
+    if gain is None:
+        return "none"
+    if gain.low > 0:
+        return "yes"
+    if gain.high < 0:
+        return "no"
+    return "undecided"
+
+
+def _gain_in_trials(race: "Race") -> Estimate | None:
     """The gain of the winner over the standard policy in the trials."""
-    if race is None or race.winner.name == race.standard:
+    if race.winner.name == race.standard:
         return None
     winner = race.winner.scores
     standard = race[race.standard].scores

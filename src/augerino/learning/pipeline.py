@@ -23,7 +23,7 @@ from augerino.learning.averaging import (
     evaluation_candidates,
     single_view,
 )
-from augerino.learning.candidates import Candidate
+from augerino.learning.candidates import Candidate, standard_candidates
 from augerino.learning.defaults import no_augmentation
 from augerino.learning.learned import FINDING, Choice, Learned
 from augerino.learning.race import (
@@ -163,6 +163,24 @@ class Pipeline:
         setup = self.prepare(self._fixed, no_augmentation(), None)
         title = "baseline without augmentation"
         return self._train("baseline", setup, title, step="training the baseline")
+
+    def standard_baseline(self, learned: Learned) -> dict[str, Learned]:
+        """Trains with the field's standard augmentation; returns its name and the model.
+
+        Empty if that is the policy of the final model, or if this kind of data has no standard.
+        Raises `OutOfTime` if the time limit is reached.
+        """
+        dataset = self.setup.dataset
+        loader = make_loader(dataset.train, self.setup.recipe.batch_size, shuffle=False)
+        candidates = standard_candidates(dataset.kind, first_batch(loader)[0])
+        if not candidates:
+            return {}
+        standard = candidates[0]
+        if learned.choice is not None and learned.choice.name == standard.name:
+            return {}
+        setup = self.prepare(self._fixed, standard.augmentation, None)
+        title = f"baseline: {standard.name}"
+        return {standard.name: self._train("standard", setup, title, step="training the baseline")}
 
     def repeat(self, name: str, setup: Setup, title: str) -> Learned:
         """Finds the ranges again with another set-up; raises `OutOfTime` like `baseline`."""

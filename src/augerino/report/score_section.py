@@ -18,14 +18,17 @@ def models(run: Run, level: int) -> Markup | None:
 
 def scores(run: Run) -> Markup | None:
     """A chart and a table of the models; None without a score."""
-    css_classes = ["learned"] * len(run.models)
-    if len(run.models) > 1:
-        css_classes[0] = "start"  # the baseline
-    pairs = zip(run.models, css_classes, strict=True)
-    chart = score_chart([ScoreRow(model.name, model, class_) for model, class_ in pairs])
+    chart = score_chart(
+        [ScoreRow(model.name, model, _css_class(model.name)) for model in run.models]
+    )
     if chart is None:
         return None
     return tag("div", tag("figure", chart, class_="small"), _model_table(run), class_="pair")
+
+
+def _css_class(model_name: str) -> str:
+    """The colour of a learned model or of a baseline."""
+    return "learned" if model_name.startswith("learned") else "start"
 
 
 def about_scores(run: Run) -> str:
