@@ -4,6 +4,7 @@ import dataclasses
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -178,6 +179,22 @@ class TestResume:
         _, _, history = training_script.run(tmp_path / "c", 2, False)
         _, _, again = training_script.run(tmp_path / "c", 2, True)
         assert history == again
+
+    def test_saving_takes_a_small_part_of_a_training_with_short_epochs(self, tmp_path, monkeypatch):
+        saved = []
+        save = checkpoints.save
+
+        def slow_save(path, state):
+            time.sleep(0.05)
+            saved.append(len(state["records"]))
+            save(path, state)
+
+        monkeypatch.setattr(checkpoints, "save", slow_save)
+        parts = training_script.build("batches")
+        ag.fit(*parts[:4], epochs=8, scheduler=parts[4], checkpoint=tmp_path / "c")
+        assert saved[0] == 1
+        assert saved[-1] == 8
+        assert len(saved) < 8
 
     def test_an_existing_checkpoint_is_never_overwritten(self, tmp_path):
         training_script.run(tmp_path / "c", 1, False)

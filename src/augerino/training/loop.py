@@ -66,7 +66,8 @@ def iter_epochs(
             In between, inputs are augmented as usual, but neither the warp nor the input of the
             first layer is differentiated, which is most of the cost of learning theta. Multiply
             the learning rate of theta by the same number.
-        checkpoint: a file written after every epoch, atomically.
+        checkpoint: a file written after every epoch, atomically. Where epochs are so short that
+            this would take more than 5 % of the time, some of them are left out; never the last.
         save_every: number of steps of an epoch after which it is also written.
         resume: continue from `checkpoint`; without it an existing file is never overwritten.
         settings: plain values kept in the checkpoint; a resume with other values is rejected.
@@ -159,7 +160,7 @@ def iter_epochs(
         state.require_finite_weights(epoch, augmentation, path)
         _require_bounds_within(largest, augmentation, epoch)
         record = state.end_epoch(epoch, augmentation, time.perf_counter() - started)
-        if path is not None:
+        if path is not None and (epoch == epochs or state.is_save_due()):
             state.save(path)
         yield record
 

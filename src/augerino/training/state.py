@@ -1,6 +1,7 @@
 """The state of a training: the records of its epochs, and everything a checkpoint holds."""
 
 import textwrap
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,8 @@ from augerino.nets.weights import first_mismatch
 from augerino.runtime import distributed, rng
 from augerino.training import checkpoint as checkpoints
 from augerino.training import validation
+
+SAVE_TIME = 0.05  # largest fraction of the time that checkpoints take, if there are several
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,7 @@ class TrainingState:
         self.tuner = tuner
         self.settings = settings or {}
         self.records: list[Epoch] = []
+        self.next_save = 0.0
         self._start_epoch()
 
     def _start_epoch(self) -> None:
@@ -185,10 +189,15 @@ class TrainingState:
                     path=path,
                 )
 
+    def is_save_due(self) -> bool:
+        """Whether a checkpoint now would keep the time spent on saving below `SAVE_TIME`."""
+        return time.perf_counter() >= self.next_save
+
     def save(self, path: Path) -> None:
         """Writes a checkpoint, in the first process only."""
         if not distributed.is_first():
             return
+        started = time.perf_counter()
         state = {
             "settings": self.settings,
             "model": dict(self.model.state_dict()),
@@ -201,6 +210,8 @@ class TrainingState:
             "rng": rng.get_state(self.loader),
         }
         checkpoints.save(path, state)
+        ended = time.perf_counter()
+        self.next_save = ended + (ended - started) / SAVE_TIME
 
     def load(self, path: Path) -> None:
         """Restores a checkpoint. Raises InputError where it does not fit this training."""
