@@ -57,8 +57,9 @@ class ProbeOptions(ProbeSettings):
 class LearnOptions(Recipe):
     """Learn the symmetries of a dataset and write a run folder with a report."""
 
-    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "sprites"
-    """image folder, .csv, .npz, .npy, .parquet, .tar, molecules; or sprites, signals, clouds"""
+    data: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[PATH]")] = "letters"
+    """image folder, .csv, .npz, .npy, .parquet, .tar, molecules; or embedded data:
+    letters, sprites, signals, clouds"""
     transforms: Annotated[tuple[str, ...], _NAMES, _NO_HINT] = Recipe.transforms
     """groups: affine, flip, color, shift, photometric, occlusion (images);
     time, gain, noise (signals); affine (points)"""

@@ -15,10 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from augerino.benchmark.glyphs import pixel_centers, shrink, soften
+from augerino.benchmark.glyphs import shrink, soften
 from augerino.data.arrays import as_tensor
 from augerino.data.readers import archives
 from augerino.data.synthetic import clouds, signals
+from augerino.data.synthetic.letters import pixel_centers
 from augerino.errors import InputError
 
 

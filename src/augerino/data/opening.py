@@ -51,7 +51,8 @@ def open_dataset(
 
     Args:
         path: a folder, an `.npz` or `.npy` file, a table of image files, a Hugging Face dataset on
-            disk, tar shards, a file of molecules; or "sprites", "signals" or "clouds".
+            disk, tar shards, a file of molecules; or "letters", "sprites", "signals",
+            "clouds".
         size: resizes all images to N×N, or to (H, W).
         task: overrides the task detected from the targets.
         kind: overrides the kind detected from the shape of the inputs.
