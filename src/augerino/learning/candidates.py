@@ -133,11 +133,24 @@ def standard_candidates(kind: Kind, x: Any) -> list[Candidate]:
     if kind == "points":
         any_axis = on_positions(Affine3d("rotate_x", "rotate_y", "rotate_z"), x)
         upright = on_positions(Affine3d("rotate_z"), x)
-        return [
+        objects = [
             Candidate("rotations", (Augmentation(any_axis, Haar()),)),
             Candidate("rotations about z", (_fixed(upright, [torch.pi]),)),
         ]
+        return [*objects, *_standard_of_scenes(x)]
     return []
+
+
+def _standard_of_scenes(x: Any) -> list[Candidate]:
+    """Clouds in which direction matters: ±45° about z, scale ±5 %, noise 2 %; none for molecules.
+
+    Reference: Zhou and Tuzel (2018), "VoxelNet".
+    """
+    if not isinstance(x, Tensor):
+        return []
+    turn = _fixed(Affine3d("rotate_z", "scale"), [torch.pi / 4, 0.05])
+    noise = _fixed(NoiseLevel(), [0.02])
+    return [Candidate("turn + noise", (turn, noise))]
 
 
 def photometric_candidates(kind: Kind, x: Any) -> list[Candidate]:

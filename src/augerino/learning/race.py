@@ -12,7 +12,7 @@ sample by sample.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,11 +77,8 @@ class Trial:
         return normal_estimate(other.scores.loss - self.scores.loss)
 
     def is_accepted_after(self, other: "Trial") -> bool:
-        """Whether the loss is lower, or higher by less than its paired standard error.
-
-        After no augmentation, it has to be lower.
-        """
-        if self.scores is None or other.scores is None or not other.candidate.parts:
+        """Whether the loss is lower, or higher by less than its paired standard error."""
+        if self.scores is None or other.scores is None:
             return self.loss < other.loss
         gain = other.scores.loss - self.scores.loss
         standard_error = gain.std(correction=0) / len(gain) ** 0.5
@@ -94,7 +91,7 @@ class Race:
 
     Args:
         trials: the trials; the first one is without augmentation.
-        standard: name of the best of the field's standard policies, or of no augmentation.
+        standard: name of the best accepted standard policy of the field, or of no augmentation.
         winner: the trial of the chosen policy.
     """
 
@@ -110,7 +107,7 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     """Compares kinds of augmentation: a standard policy, then geometric ones, then tones.
 
     1. No augmentation, the field's standard policies for this kind of data, and full rotations if
-       they were found. The lowest loss wins.
+       they were found. Of the accepted ones, that with the lowest loss counts.
     2. Geometric operations added to that policy, and photometric ones. Of each kind, the accepted
        one with the lowest loss counts. Ranges within rejected ones are not tried: a weaker form of
        what costs accuracy gains little.
@@ -119,9 +116,9 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     If no augmentation solves the task, no other policy is tried, because none can have a lower
     loss.
 
-    An addition is accepted if its loss is higher by less than a standard error. The reason is that
-    short trials underrate augmentation: a full training has the steps to profit from it. After no
-    augmentation, its loss has to be lower.
+    A policy is accepted if its loss is lower than before, or higher by less than a standard error.
+    The reason is that short trials underrate augmentation: a full training has the steps to profit
+    from it.
 
     Args:
         found: augmentation with the learned ranges.
@@ -133,11 +130,11 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
     if plain.loss <= SOLVED:
         return Race((plain,), standard=NONE, winner=plain)
     trials = [plain, *(run(candidate) for candidate in standard_candidates(kind, x))]
-    standard = min(trials, key=lambda trial: trial.loss)
+    standard = _best_accepted(trials[1:], plain)
     rotations = rotation_candidate(found)
     if rotations is not None:
         trials.append(run(rotations))
-    base = min(trials, key=lambda trial: trial.loss)
+    base = _best_accepted(trials[1:], plain)
     accepted = []
     for additions in (
         geometric_candidates(found, base.candidate, kind=kind, x=x),
@@ -164,6 +161,12 @@ def run_race(found: Augmentation, *, kind: Kind, x: Any, run: Callable[[Candidat
         if both.is_accepted_after(winner):
             winner = both
     return Race(tuple(trials), standard=standard.name, winner=winner)
+
+
+def _best_accepted(trials: Sequence[Trial], before: Trial) -> Trial:
+    """The accepted trial with the lowest loss; the trial before them if none is accepted."""
+    accepted = [trial for trial in trials if trial.is_accepted_after(before)]
+    return min(accepted, key=lambda trial: trial.loss, default=before)
 
 
 def calibrated_loss(log_prob: Tensor, y: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ def embedded() -> list[Cell]:
             kind="photographs",
             load=_sprites,
             net=partial(image_net, width=8),
-            steps=400,
+            steps=1200,
             batch_size=32,
             standard=partial(flip_and_crop, 32),
             learned=learned_affine,
