@@ -200,7 +200,6 @@ class TestLearn:
 
 class TestResume:
     def test_an_interrupted_run_resumes_to_the_same_result(self, monkeypatch, capsys):
-        monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
         options = ["--epochs", "4", "--coordinates", "rotate"]
         assert main(["learn", *options, "--out", "whole"]) == 0
         train = learn_command.train
@@ -284,7 +283,7 @@ class TestInvalidInput:
             ),
             (
                 ["--net", "torch.nn:Linear"],
-                "The network does not take inputs of shape (2, 3, 32, 32)",
+                "The network does not take inputs of shape (2, 1, 24, 24)",
             ),
             (
                 ["--method", "gradient", "--tolerance", "0.5"],

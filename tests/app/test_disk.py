@@ -2,6 +2,7 @@
 
 import errno
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -14,7 +15,8 @@ from augerino.app import learn as learn_command
 from augerino.app.cli import main
 from augerino.training import checkpoint
 
-LEARN = ["learn", "--epochs", "4", "--coordinates", "rotate", "--no-baseline", "--width", "2"]
+LEARN = ["learn", "sprites", "--epochs", "4", "--coordinates", "rotate"]
+LEARN += ["--no-baseline", "--width", "2"]
 IN_A_SMALL_DISK = """
 import subprocess, sys
 from pathlib import Path
@@ -23,15 +25,17 @@ from augerino.runtime import files
 from augerino.app.cli import main
 from augerino.app import learn
 from augerino.data.synthetic import embedded
+from augerino.training import state
 
 disk = sys.argv[1]
 embedded.N_TRAIN = 64
+state.SAVE_TIME = float("inf")  # a checkpoint after every epoch
 
 def write_outcome(outcome):
     files.write_json(outcome.folder.path / "result.json", outcome.learned.extent)
 
 learn.write_outcome = write_outcome
-words = "learn --epochs 3 --coordinates rotate --no-baseline --width 8".split()
+words = "learn sprites --epochs 3 --coordinates rotate --no-baseline --width 8".split()
 words += ["--trial-length", "0", "--out"]
 assert main([*words, disk + "/whole"]) == 0
 size = Path(disk, "whole", "checkpoint.safetensors").stat().st_size
@@ -54,6 +58,7 @@ print("same", resumed == Path(disk, "whole", "result.json").read_text())
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("augerino.data.synthetic.embedded.N_TRAIN", 64)
+    monkeypatch.setattr("augerino.training.state.SAVE_TIME", math.inf)  # after every epoch
 
     def write(outcome):
         (outcome.folder.path / "result.json").write_text(json.dumps(outcome.learned.extent))
