@@ -30,7 +30,7 @@ stated otherwise: 2 cores of an x86 machine without bf16, float32, torch 2.13, P
 SPRITES = """\
 ## Sprites
 
-`augerino learn` on the embedded data. The true extent of the rotation is ±45°. All
+`augerino learn sprites`. The true extent of the rotation is ±45°. All
 coordinates start at a bound of 0.3 unless the command sets `--start`. Accuracies are those of the
 model that learned the ranges, before the [policy step](method.md#from-ranges-to-a-model)."""
 

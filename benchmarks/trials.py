@@ -1,11 +1,12 @@
 """Packs the trials of a run folder into one compressed file, and unpacks them into a run folder.
 
     python -m benchmarks.trials pack RUN docs/results/NAME
-    python -m benchmarks.trials unpack docs/results/NAME RUN [--data DIR]
+    python -m benchmarks.trials unpack docs/results/NAME RUN [--data DIR] [--seeds N]
 
 `pack` writes `trials.jsonl.gz` (one trial per line, sorted by name) and copies `result.json`.
 Figures are copied by hand.
-`unpack` writes `trials/*.json` and `config.json`, for `augerino run --resume RUN`.
+`unpack` writes `trials/*.json` and `config.json`, for `augerino run --resume RUN`, which runs what is
+missing: with `--seeds`, the further seeds.
 """
 
 import argparse
@@ -37,8 +38,15 @@ def pack(run: Path, results: Path) -> Path:
     return results / PACKED
 
 
-def unpack(results: Path, run: Path, data: str | None = None) -> Path:
-    """Writes a run folder with the packed trials and the settings of the result; returns it."""
+def unpack(results: Path, run: Path, *, data: str | None = None, seeds: int | None = None) -> Path:
+    """Writes a run folder with the packed trials and the settings of the result; returns it.
+
+    Args:
+        results: folder with the packed trials.
+        run: the new run folder.
+        data: folder of the data, to resume the run.
+        seeds: number of seeds of the resumed run; by default that of the result.
+    """
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
         raise InputError(f"{run} exists already and is not empty: choose another folder.")
     if not (results / PACKED).is_file():
@@ -49,6 +57,9 @@ def unpack(results: Path, run: Path, data: str | None = None) -> Path:
     for name, trial in trials.items():
         files.write_json(run / "trials" / f"{name}.json", trial)
     config = {key: result[key] for key in CONFIG}
+    if seeds is not None:
+        for key in ("changed", "settings"):
+            config[key] = {**config[key], "seeds": seeds}
     # The configuration comes last: a folder that has it has all the trials.
     files.write_json(run / "config.json", {**config, "data": data})
     return run
@@ -87,12 +98,13 @@ def main() -> None:
     unpacking.add_argument("results", type=Path)
     unpacking.add_argument("run", type=Path)
     unpacking.add_argument("--data", help="folder of the data, to resume the run")
+    unpacking.add_argument("--seeds", type=int, help="number of seeds of the resumed run")
     options = parser.parse_args()
     try:
         if options.command == "pack":
             print(pack(options.run, options.results))
         else:
-            run = unpack(options.results, options.run, options.data)
+            run = unpack(options.results, options.run, data=options.data, seeds=options.seeds)
             print(f"Resume with:  {shlex.join(['augerino', 'run', '--resume', str(run)])}")
     except InputError as error:
         parser.error(str(error))

@@ -114,6 +114,13 @@ def test_a_published_table_is_recomputed_from_its_trials(name, tmp_path):
     assert round(sum(trial["seconds"] for trial in trials), 1) == result["seconds"]
 
 
+def test_further_seeds_of_a_published_run_are_pending(tmp_path):
+    seeds = json.loads((RESULTS / "stl10" / "result.json").read_text())["settings"]["seeds"]
+    run = unpack(RESULTS / "stl10", tmp_path / "run", seeds=seeds + 1)
+    experiment, settings, _ = read_settings(RunFolder.open(run))
+    assert {seed for _, seed in pending(experiment, settings, run)} == {seeds}
+
+
 def test_tracked_file_names_are_ascii():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
