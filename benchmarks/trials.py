@@ -5,8 +5,8 @@
 
 `pack` writes `trials.jsonl.gz` (one trial per line, sorted by name) and copies `result.json`.
 Figures are copied by hand.
-`unpack` writes `trials/*.json` and `config.json`, for `augerino run --resume RUN`, which runs what is
-missing: with `--seeds`, the further seeds.
+`unpack` writes `trials/*.json` and `config.json`, for `augerino run --resume RUN`, which runs what
+is missing, such as the further seeds of `--seeds`.
 """
 
 import argparse
