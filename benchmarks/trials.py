@@ -17,6 +17,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+from augerino.app.run_folder import RunFolder
 from augerino.errors import InputError
 from augerino.runtime import files
 from augerino.runtime.trials import Trial, trial_name
@@ -61,7 +62,7 @@ def unpack(results: Path, run: Path, *, data: str | None = None, seeds: int | No
         for key in ("changed", "settings"):
             config[key] = {**config[key], "seeds": seeds}
     # The configuration comes last: a folder that has it has all the trials.
-    files.write_json(run / "config.json", {**config, "data": data})
+    RunFolder(run).write_config({**config, "data": data})
     return run
 
 

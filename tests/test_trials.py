@@ -47,7 +47,7 @@ def test_unpacking_undoes_packing(run, tmp_path):
     trials = [json.loads(path.read_text()) for path in paths]
     assert trials == [TRIALS[0], TRIALS[2], TRIALS[1]]
     assert list(trials[0]) == list(TRIALS[0])  # keys keep their order
-    assert json.loads((again / "config.json").read_text()) == {**CONFIG, "data": "somewhere"}
+    assert RunFolder(again).read_config().items() >= {**CONFIG, "data": "somewhere"}.items()
     (again / "result.json").write_text(json.dumps(RESULT))
     assert pack(again, tmp_path / "repacked").read_bytes() == packed.read_bytes()
 

@@ -181,6 +181,40 @@ def test_a_folder_read_from_disk_has_the_same_samples_as_one_in_memory(monkeypat
     assert streamed["data"]["fingerprint"] == result()["data"]["fingerprint"]
 
 
+class TestRunFoldersInsideTheData:
+    @pytest.fixture(autouse=True)
+    def _data(self):
+        for name in ("a", "b"):
+            Path(name).mkdir()
+            for i, pixels in enumerate(pictures()):
+                Image.fromarray(pixels).save(Path(name, f"{i}.png"))
+
+    def learn(self) -> Path:
+        before = set(Path("runs").glob("*"))
+        assert main(["learn", ".", "--epochs", "1", "--no-baseline", "--batch-size", "16"]) == 0
+        (run,) = set(Path("runs").glob("*")) - before
+        return run
+
+    def test_a_run_is_announced_and_can_be_resumed(self, capsys):
+        run = self.learn()
+        assert "the run folder lies inside the data" in capsys.readouterr().out
+        policy = (run / "policy.json").read_bytes()
+        (run / "result.json").unlink()
+        assert main(["learn", "--resume", str(run)]) == 0
+        assert (run / "policy.json").read_bytes() == policy
+
+    def test_the_next_run_reads_the_same_data(self):
+        results = [json.loads((self.learn() / "result.json").read_text()) for _ in range(2)]
+        assert [result["class_names"] for result in results] == [["a", "b"]] * 2
+        assert results[0]["data"]["fingerprint"] == results[1]["data"]["fingerprint"]
+
+    def test_a_run_folder_is_not_read_as_data(self, capsys):
+        run = self.learn()
+        capsys.readouterr()
+        assert main(["learn", str(run)]) == 2
+        assert "is the folder of a run, not data" in capsys.readouterr().err
+
+
 def test_data_that_changed_are_not_resumed(capsys):
     np.savez("data.npz", x=pictures(40), y=np.arange(40) % 2)
     assert main(["learn", "data.npz", *QUICK]) == 0

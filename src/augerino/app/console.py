@@ -127,6 +127,9 @@ def print_data(dataset: Dataset, recipe: Recipe, folder: Path) -> None:
     for note in dataset.notes:
         say(f"Note: {note}")
     say(f"Run folder: {folder} (seed {recipe.seed})")
+    data = Path(dataset.path)
+    if data.is_dir() and folder.resolve().is_relative_to(data.resolve()):
+        say("Note: the run folder lies inside the data, and is not read as data.")
 
 
 def print_payoff(payoff: Payoff | None, learned: Learned) -> None:

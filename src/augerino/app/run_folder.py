@@ -103,7 +103,7 @@ class RunFolder:
         return self.path / "figures"
 
     def write_config(self, config: dict[str, Any]) -> None:
-        files.write_json(self.config_file, config)
+        files.write_json(self.config_file, {"format": files.RUN_FORMAT, **config})
 
     def read_config(self) -> dict[str, Any]:
         config = files.read_json(self.config_file, "run configuration")

@@ -25,6 +25,7 @@ from augerino.data.readers.raw import Progress, RawDataset, ReadOptions
 from augerino.data.readers.targets import interpret_targets
 from augerino.data.synthetic.embedded import EMBEDDED
 from augerino.errors import InputError
+from augerino.runtime.files import is_run_folder
 
 FULLY_HASHED = 2**30  # total bytes up to which all contents are hashed
 HASHED_FILES = 1000  # files whose contents are hashed in larger datasets
@@ -163,6 +164,11 @@ def _check_path(path: str | Path) -> Path:
         )
     if not os.access(place, os.R_OK):
         raise InputError(f"{shown(path)} cannot be read: no permission.")
+    if is_run_folder(place):
+        raise InputError(
+            f"{shown(path)} is the folder of a run, not data. Give the path of your data, "
+            f"or resume the run with --resume {shown(path)}."
+        )
     return place
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from augerino.errors import InputError
 
+RUN_FORMAT = "augerino run"  # marks the configuration of a run folder
+_LARGEST_CONFIG = 2**20  # bytes
+
 
 def write_atomically(path: str | Path, data: bytes) -> None:
     """Replaces a file in one step.
@@ -72,3 +75,15 @@ def read_json(path: str | Path, what: str) -> Any:
         raise InputError(
             f"{path} is not a readable {what}: {error}. Restore it from a copy or create it again."
         ) from error
+
+
+def is_run_folder(folder: str | Path) -> bool:
+    """Whether a folder was created by `augerino learn` or `augerino run`."""
+    path = Path(folder) / "config.json"
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_CONFIG:
+            return False
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(config, dict) and config.get("format") == RUN_FORMAT

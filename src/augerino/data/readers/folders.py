@@ -20,16 +20,16 @@ from augerino.data.readers.pictures import EXTENSIONS
 from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.streams import Files
 from augerino.errors import InputError
+from augerino.runtime.files import is_run_folder
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Entries of a folder, sorted by name, without hidden files."""
+    """Entries of a folder, sorted by name, without hidden files and run folders."""
     try:
         with os.scandir(folder) as found:
-            return sorted(
-                (entry for entry in found if not entry.name.startswith((".", "__MACOSX"))),
-                key=lambda entry: entry.name,
-            )
+            visible = [e for e in found if not e.name.startswith((".", "__MACOSX"))]
+            read = [e for e in visible if not (is_folder(e) and is_run_folder(e.path))]
+            return sorted(read, key=lambda entry: entry.name)
     except OSError as error:
         raise InputError(f"{shown(folder)} cannot be read: {error.strerror}.") from error
 
