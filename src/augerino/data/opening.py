@@ -162,6 +162,8 @@ def _check_path(path: str | Path) -> Path:
             f"There is no file or folder '{shown(path)}': give the path of your data, "
             f"or the name of an embedded dataset, {', '.join(EMBEDDED)}."
         )
+    if not (place.is_file() or place.is_dir()):
+        raise InputError(f"{shown(path)} cannot be read: it is neither a file nor a folder.")
     if not os.access(place, os.R_OK):
         raise InputError(f"{shown(path)} cannot be read: no permission.")
     if is_run_folder(place):

@@ -227,10 +227,7 @@ def _image(folder: Path, name: Any) -> str:
             "Files outside it are not read."
         )
     try:
-        size = file.stat().st_size
-        if size > _LARGEST:
-            raise InputError(f"{file} is too large for a strip of a gallery ({size} bytes).")
-        data = file.read_bytes()
+        data = files.read_bytes(file, _LARGEST)
     except OSError as error:
         raise InputError(
             f"Cannot read {file}: {error.strerror or error}. Learn again, or delete {index}."

@@ -1,16 +1,23 @@
-"""Atomic writing of files: write a temporary file, flush it to disk, rename it."""
+"""Atomic writing of files, and reading of regular files up to a size.
+
+Writing: write a temporary file, flush it to disk, rename it. Reading: pipes and devices, on which a
+read could block or never end, are rejected.
+"""
 
 import contextlib
+import errno
 import json
 import os
 import re
+import stat
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from augerino.errors import InputError
 
 RUN_FORMAT = "augerino run"  # marks the configuration of a run folder
-_LARGEST_CONFIG = 2**20  # bytes
+LARGEST_JSON = 2**28  # bytes, 256 MB
+LARGEST_WEIGHTS = 2**34  # bytes, 16 GB
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
@@ -54,6 +61,29 @@ def is_left_over(path: Path) -> bool:
     return re.fullmatch(r"\..+\.\d+\.tmp", path.name) is not None
 
 
+def open_regular(path: str | Path) -> BinaryIO:
+    """Opens a regular file for reading. Raises OSError for a folder, a pipe or a device."""
+    return open(path, "rb", opener=_open_regular)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    # Without O_NONBLOCK, opening a pipe would wait for a writer.
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", path)
+    return descriptor
+
+
+def read_bytes(path: str | Path, limit: int) -> bytes:
+    """The content of a regular file. Raises OSError if it has more than `limit` bytes."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            raise OSError(errno.EFBIG, f"it has {size} bytes, more than {limit}", str(path))
+        return file.read()
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """Writes a value as indented JSON, atomically."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
@@ -61,14 +91,14 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path, what: str) -> Any:
-    """Reads a JSON file.
+    """Reads a JSON file of at most 256 MB.
 
     Args:
         path: the file.
         what: noun for the file in error messages, such as "policy".
     """
     try:
-        return json.loads(Path(path).read_bytes())
+        return json.loads(read_bytes(path, LARGEST_JSON))
     except OSError as error:
         raise InputError(f"Cannot read the {what} {path}: {error.strerror or error}.") from error
     except (ValueError, RecursionError) as error:
@@ -79,11 +109,8 @@ def read_json(path: str | Path, what: str) -> Any:
 
 def is_run_folder(folder: str | Path) -> bool:
     """Whether a folder was created by `augerino learn` or `augerino run`."""
-    path = Path(folder) / "config.json"
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_CONFIG:
-            return False
-        config = json.loads(path.read_bytes())
+        config = json.loads(read_bytes(Path(folder) / "config.json", LARGEST_JSON))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(config, dict) and config.get("format") == RUN_FORMAT

@@ -203,7 +203,7 @@ def _read_weights(path: Path) -> tuple[bytes, dict[str, Tensor]]:
     from safetensors.torch import load as deserialize
 
     try:
-        content = path.read_bytes()
+        content = files.read_bytes(path, files.LARGEST_WEIGHTS)
         return content, deserialize(content)
     except OSError as error:
         raise InputError(f"Cannot read the weights {path}: {error.strerror or error}.") from error

@@ -229,7 +229,7 @@ class TestBadFolders:
     def test_a_pipe_does_not_hang(self, tmp_path):
         class_folder(tmp_path)
         os.mkfifo(tmp_path / "cat" / "pipe.png")
-        with pytest.raises(ag.InputError, match=r"pipe\.png cannot be read: it is not a file"):
+        with pytest.raises(ag.InputError, match=r"pipe\.png cannot be read: it is not a reg"):
             open_dataset(tmp_path)
 
     def test_strange_names_can_be_printed(self, tmp_path):

@@ -25,6 +25,7 @@ from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.row_groups import RowGroups
 from augerino.data.readers.streams import Pictures
 from augerino.errors import InputError
+from augerino.runtime.files import LARGEST_JSON, read_bytes
 
 
 def is_dataset(folder: Path) -> bool:
@@ -120,8 +121,8 @@ def _find_files(path: Path) -> dict[str, list[str]]:
 
 
 def _find_parquet(folder: Path) -> dict[str, list[str]]:
-    files = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
-    found = parts_by_name([os.path.relpath(file, folder) for file in files])
+    paths = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])
+    found = parts_by_name([os.path.relpath(path, folder) for path in paths if path.is_file()])
     if len(found) > 1 and "train" not in found:
         raise InputError(
             f"{shown(folder)} has no parquet file for training, but files for: {some(list(found))}."
@@ -131,7 +132,7 @@ def _find_parquet(folder: Path) -> dict[str, list[str]]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_bytes(path, LARGEST_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{shown(path)} is not a readable JSON file: {error}.") from error
     return value if isinstance(value, dict) else {}

@@ -16,9 +16,11 @@ from augerino.data.readers.pictures import Form, UnreadableImage, crop_box, read
 from augerino.data.readers.raw import RawDataset, ReadOptions
 from augerino.data.readers.streams import Bad, Files, ImageStream, Pictures, skipping
 from augerino.errors import InputError
+from augerino.runtime.files import read_bytes
 
 IMAGE_FOLDERS = ("images", "imgs", "image")
 MASK_FOLDERS = ("masks", "labels", "annotations", "mask")
+_LARGEST_NAMES = 2**20  # bytes of classes.txt
 HIGHEST = 65535  # highest class number in a mask, before classes are renumbered
 
 
@@ -335,7 +337,7 @@ def number_array(
 def _class_names(root: Path) -> tuple[str, ...]:
     """Class names from classes.txt, one per line; empty without that file."""
     try:
-        text = (root / "classes.txt").read_text(encoding="utf-8-sig")
+        text = read_bytes(root / "classes.txt", _LARGEST_NAMES).decode("utf-8-sig")
     except FileNotFoundError:
         return ()
     except (OSError, UnicodeError) as error:

@@ -27,6 +27,7 @@ from augerino.data.readers.raw import Progress, ReadOptions
 from augerino.data.readers.shard_sampler import N_MIXED, ShardSampler
 from augerino.errors import InputError
 from augerino.runtime import distributed
+from augerino.runtime.files import open_regular
 
 Bad = dict[str, str]  # name of each unreadable image -> error message
 HINT = "Repair or remove it, or skip unreadable files with --skip-bad."
@@ -85,9 +86,7 @@ class Files(Pictures):
 def open_file(path: Path, name: str) -> BinaryIO:
     """Opens a regular file; rejects pipes and devices, on which reading could block forever."""
     try:
-        if not path.is_file():
-            raise FileNotFoundError(2, "it is not a file")
-        return open(path, "rb")
+        return open_regular(path)
     except (OSError, ValueError) as error:
         raise UnreadableImage(
             f"{shown(name)} cannot be read: {getattr(error, 'strerror', None) or error}."

@@ -60,6 +60,8 @@ class PublishedPolicy(nn.Module):
     def from_file(cls, path: Path) -> "PublishedPolicy":
         """A policy of Fast AutoAugment from JSON: its sub-policies under the key "policy"."""
         try:
+            if not path.is_file():
+                raise FileNotFoundError("it is not a regular file")
             pairs = json.loads(path.read_text())["policy"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(
