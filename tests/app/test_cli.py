@@ -569,3 +569,12 @@ class TestAsAProcess:
         done = run("learn", "--coordinates", "spin")
         assert done.returncode == 2 and "Traceback" not in done.stderr
         assert os.listdir() == []
+
+
+def test_an_invalid_number_of_processes_is_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "abc")
+    assert main(["list"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "WORLD_SIZE must be a number of processes" in said

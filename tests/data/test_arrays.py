@@ -60,6 +60,38 @@ def test_bad_data_is_rejected_with_a_one_line_error(x, y, message):
         validate_batch(x, y)
 
 
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.uint64, torch.int8])
+def test_class_labels_may_be_integers_of_any_type(dtype):
+    _, y = validate_batch(torch.rand(3, 1), torch.tensor([0, 1, 2]).to(dtype))
+    assert y.dtype == torch.int64
+    assert y.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("convert", "message"),
+    [
+        (lambda t: t.to(torch.complex64), "are complex"),
+        (lambda t: t.to(torch.float8_e4m3fn), r"convert with \.float\(\)"),
+        (lambda t: t.to_sparse(), r"convert with \.to_dense\(\)"),
+        (lambda t: t.to("meta"), "has no values"),
+    ],
+    ids=["complex", "float8", "sparse", "meta"],
+)
+def test_tensors_that_cannot_be_computed_with_are_rejected(convert, message):
+    x = torch.rand(3, 1)
+    y = torch.rand(3)
+    with pytest.raises(ag.InputError, match=f"The inputs .*{message}"):
+        validate_batch(convert(x), y)
+    with pytest.raises(ag.InputError, match=f"The targets .*{message}"):
+        validate_batch(x, convert(y))
+
+
+def test_inputs_of_16_bits_are_rejected_with_the_conversion():
+    x = torch.zeros(2, 1, dtype=torch.uint16)
+    with pytest.raises(ag.InputError, match=r"x\.float\(\) / 65535"):
+        validate_batch(x, torch.tensor([0, 1]))
+
+
 def test_classes_are_counted():
     assert count_classes(torch.tensor([2, 0, 1, 1])) == 3
     with pytest.raises(ag.InputError, match="only one class"):

@@ -310,3 +310,10 @@ def test_tensors_in_memory_use_no_worker_processes(monkeypatch):
     monkeypatch.setattr(dataloader, "_MultiProcessingDataLoaderIter", started.append)
     ag.learn(None, (torch.rand(96, 1, 8, 8), torch.arange(96) % 2), epochs=1, workers=2)
     assert not started
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_learning_without_gradients_is_rejected(mode):
+    data = sprites(16)
+    with mode(), pytest.raises(ag.InputError, match="call it outside"):
+        ag.learn(None, (data.x, data.y), epochs=1)

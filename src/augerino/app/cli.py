@@ -74,7 +74,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _dispatch(words: list[str]) -> int:
     """Runs the command in this process, or as one of the processes that torchrun started."""
-    if "LOCAL_RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    if _world_size() > 1:
         from augerino.app import processes
 
         return processes.run(words, _run)
@@ -83,6 +83,19 @@ def _dispatch(words: list[str]) -> int:
 
         return experiment.run(words[1], words[2:])
     return _run(words)
+
+
+def _world_size() -> int:
+    """The number of processes that torchrun has started; 1 without it."""
+    if "LOCAL_RANK" not in os.environ:
+        return 1
+    value = os.environ.get("WORLD_SIZE", "1")
+    if not value.isdecimal():
+        raise InputError(
+            f"The environment variable WORLD_SIZE must be a number of processes, but is "
+            f"{value!r}: unset it and LOCAL_RANK, or start with torchrun."
+        )
+    return int(value)
 
 
 def _run(words: list[str]) -> int:

@@ -14,6 +14,9 @@ IGNORE = 255  # label of mask pixels that are ignored
 Kind = Literal["images", "masks", "points", "signals", "values"]
 Task = Literal["classification", "regression", "segmentation"]
 
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_WIDE_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # few operations of torch take these
+
 
 def as_tensor(value: Any, what: str) -> Tensor:
     """Converts an array of numbers to a tensor; `what` names the value in error messages."""
@@ -48,6 +51,9 @@ def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
     y = as_tensor(y, "The targets")
     if not isinstance(x, dict):
         x = as_tensor(x, "The inputs")
+    for leaf in tree.leaves(x):
+        _check_storage(leaf, "The inputs")
+    _check_storage(y, "The targets")
     if y.dim() == 0 or any(leaf.dim() == 0 or len(leaf) != len(y) for leaf in tree.leaves(x)):
         shapes = ", ".join(str(tuple(leaf.shape)) for leaf in tree.leaves(x))
         raise InputError(
@@ -59,7 +65,29 @@ def validate_arrays(x: Any, y: Any) -> tuple[Any, Tensor]:
     return tree.map(_check_inputs, x), _check_targets(y)
 
 
+def _check_storage(value: Tensor, name: str) -> None:
+    """Raises an error unless a tensor is dense, with values of a type that can be computed with."""
+    if value.is_meta:
+        raise InputError(f"{name} are on the device meta, which has no values: load them first.")
+    if value.layout != torch.strided:
+        raise InputError(f"{name} are sparse ({value.layout}): convert with .to_dense().")
+    if value.is_quantized:
+        raise InputError(f"{name} are quantized ({value.dtype}): convert with .dequantize().")
+    if value.is_complex():
+        raise InputError(
+            f"{name} are complex ({value.dtype}): give real and imaginary parts as "
+            "two channels, with torch.view_as_real."
+        )
+    if value.is_floating_point() and value.dtype not in _FLOATS:
+        raise InputError(f"{name} have the type {value.dtype}: convert with .float().")
+
+
 def _check_inputs(x: Tensor) -> Tensor:
+    if x.dtype in _WIDE_UNSIGNED:
+        raise InputError(
+            f"The inputs have the type {x.dtype}: convert to floats in [0, 1], "
+            f"as with x.float() / {torch.iinfo(x.dtype).max}."
+        )
     if not x.is_floating_point():
         return x
     bad = ~x.reshape(len(x), -1).isfinite().all(dim=1)
@@ -91,9 +119,10 @@ def _check_targets(y: Tensor) -> Tensor:
             f"Class labels must be one integer per input, or a map (H, W) of integers, "
             f"but have shape {tuple(y.shape)}."
         )
+    y = y.long()
     if int(y.min()) < 0:
         raise InputError(f"Class labels must be 0, 1, 2, ..., but the lowest is {int(y.min())}.")
-    return y.long()
+    return y
 
 
 def count_classes(y: Tensor) -> int:

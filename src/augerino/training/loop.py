@@ -84,6 +84,11 @@ def iter_epochs(
             "theta_every updates only the network's weights in some steps, "
             "but the network has no weights to train."
         )
+    if not torch.is_grad_enabled():
+        raise InputError(
+            "Training needs gradients, but is called under torch.no_grad() or "
+            "torch.inference_mode(): call it outside."
+        )
     _validate_checkpoint(path, resume)
     if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
         raise InputError(
