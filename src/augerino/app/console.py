@@ -19,6 +19,7 @@ from augerino.diagnostics import Estimate, Score, Verdict
 from augerino.learning.learned import Learned
 from augerino.learning.payoff import Payoff
 from augerino.learning.recipe import Recipe
+from augerino.runtime.printable import printable
 from augerino.training.state import Epoch
 
 console = Console(highlight=False, markup=False)  # names of users are printed verbatim
@@ -27,6 +28,11 @@ console = Console(highlight=False, markup=False)  # names of users are printed v
 def say(message: str) -> None:
     """Prints a message, wrapped at the width of the terminal; one line elsewhere."""
     console.print(wrap(message, console.file), soft_wrap=True)
+
+
+def say_unwrapped(message: str) -> None:
+    """Prints a message that contains a command or a path to copy."""
+    console.print(printable(message), soft_wrap=True)
 
 
 class TrainingDisplay:

@@ -12,7 +12,7 @@ import tyro
 from rich.table import Table
 
 from augerino.app import catalogue
-from augerino.app.console import console, say
+from augerino.app.console import console, say, say_unwrapped
 from augerino.app.parsing import NUMBERS
 from augerino.app.run_folder import RunFolder
 from augerino.errors import InputError
@@ -156,7 +156,7 @@ def _go(
             say(f"  {done}/{todo}  {trial['row']}, seed {trial['seed']}  {seconds}")
     except KeyboardInterrupt:
         again = shlex.join(["augerino", "run", "--resume", str(folder.path)])
-        console.print(f"\nInterrupted. Resume with:  {again}", soft_wrap=True)
+        say_unwrapped(f"\nInterrupted. Resume with:  {again}")
         return 130
     trials = load_trials(experiment, settings, folder.path)
     try:
@@ -178,9 +178,7 @@ def _go(
         },
     )
     print_table(lines)
-    console.print(
-        f"\nRun folder: {folder.path}  (result.json, trials/*.json, figures/*.png)", soft_wrap=True
-    )
+    say_unwrapped(f"\nRun folder: {folder.path}  (result.json, trials/*.json, figures/*.png)")
     return 0
 
 

@@ -64,7 +64,7 @@ def _run(options: LearnOptions, words: list[str], writing: ExitStack) -> int:
         write_outcome(run.train(deadline))
     except KeyboardInterrupt:
         command = _resume_command(run.folder, run.settings)
-        screen.console.print(f"\nInterrupted. Resume with:  {command}", soft_wrap=True)
+        screen.say_unwrapped(f"\nInterrupted. Resume with:  {command}")
         return 130
     except RuntimeError as error:
         if not (isinstance(error, ProcessLost) or distributed.is_lost(error)):

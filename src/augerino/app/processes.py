@@ -11,6 +11,7 @@ from typing import Any
 
 from augerino.errors import InputError, NonFiniteLoss, ProcessLost
 from augerino.runtime import distributed
+from augerino.runtime.printable import printable
 
 _TIMEOUT = datetime.timedelta(seconds=20)  # for another process to print its error
 _CLAIMED = "error claimed"
@@ -73,7 +74,7 @@ def _print_once(store: Any, message: str) -> None:
     if claimed:
         _wait(store)
         return
-    sys.stderr.write(message)
+    sys.stderr.write(printable(message))
     sys.stderr.flush()
     with contextlib.suppress(RuntimeError):
         store.set(_PRINTED, "yes")

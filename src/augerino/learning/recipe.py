@@ -175,6 +175,10 @@ class Recipe:
                 f"theta_every={self.theta_every} skips gradients of the bounds, but only the "
                 "gradient method computes them: use method='gradient', or leave theta_every out."
             )
+        if not isinstance(self.device, str):
+            raise InputError(
+                f"device must be a name such as cpu or cuda, but got {self.device!r:.100}."
+            )
         if self.precision not in _PRECISIONS:
             raise InputError(
                 f"precision must be one of {', '.join(_PRECISIONS)}, but got '{self.precision}'."

@@ -2,6 +2,8 @@
 
 import re
 
+from augerino.runtime.printable import printable
+
 PARTS = {
     **dict.fromkeys(("train", "training"), "train"),
     **dict.fromkeys(("test", "testing"), "test"),
@@ -29,13 +31,7 @@ FILE_NAMES = ("file", "filename", "file_name", "image", "path")
 def shown(name: object) -> str:
     """Makes a name from disk printable: escapes line breaks, control and invalid characters."""
     text = str(name).encode("utf-8", "backslashreplace").decode()
-    return "".join(_printable(letter) for letter in text)
-
-
-def _printable(letter: str) -> str:
-    if letter.isprintable():
-        return letter
-    return letter.encode("unicode_escape").decode()
+    return printable(text).replace("\n", "\\n")
 
 
 def some(names: list[str], most: int = 5) -> str:
