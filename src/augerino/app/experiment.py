@@ -170,7 +170,7 @@ def _go(
     files.write_json(
         folder.path / "result.json",
         {
-            **{name: value for name, value in config.items() if name != "command"},
+            **{name: config[name] for name in config if name not in ("command", "format")},
             "data": None,  # a path of this machine, left out of what may be published
             "table": [dataclasses.asdict(line) for line in lines],
             "seconds": round(sum(trial["seconds"] for trial in trials), 1),
