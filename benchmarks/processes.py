@@ -22,16 +22,8 @@ def run_seed(folder: Path, seed: int, processes: int, options: list[str]) -> dic
     """Runs one seed with one thread per process; returns its extents, accuracy and seconds."""
     result = folder / "result.json"
     if not result.exists():
-        words = [
-            "learn",
-            "sprites",
-            "--no-baseline",
-            "--seed",
-            str(seed),
-            "--out",
-            str(folder),
-            *options,
-        ]
+        words = ["learn", "sprites", "--no-baseline", "--seed", str(seed)]
+        words += ["--out", str(folder), *options]
         if (folder / "config.json").exists():
             words = ["learn", "--resume", str(folder)]
         launcher = []

@@ -25,16 +25,8 @@ def run_seed(folder: Path, seed: int, options: list[str], jobs: int) -> dict:
     result = folder / "result.json"
     wall = folder / "wall.json"
     if not result.exists():
-        words = [
-            "learn",
-            "sprites",
-            "--no-baseline",
-            "--seed",
-            str(seed),
-            "--out",
-            str(folder),
-            *options,
-        ]
+        words = ["learn", "sprites", "--no-baseline", "--seed", str(seed)]
+        words += ["--out", str(folder), *options]
         if (folder / "config.json").exists():
             words = ["learn", "--resume", str(folder)]
         began = time.perf_counter()
